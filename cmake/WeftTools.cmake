@@ -1,0 +1,20 @@
+# Compiler launcher and linker: used when present, never required.
+find_program(WEFT_CCACHE ccache)
+if(WEFT_CCACHE)
+  # Precompiled headers need these two; the rest of the key stays content based.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${WEFT_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()
+
+find_program(WEFT_LLD NAMES ld.lld HINTS /usr/lib/llvm-22/bin NO_DEFAULT_PATH)
+if(WEFT_LLD)
+  get_filename_component(lld_folder ${WEFT_LLD} DIRECTORY)
+  add_link_options(-B${lld_folder} -fuse-ld=lld)
+endif()
+add_link_options(-Wl,--gc-sections)
+add_compile_options(-ffunction-sections -fdata-sections -Wall -Wextra -Wno-unused-parameter)

@@ -1,0 +1,61 @@
+// Kernel + configuration in, CUDA text out. MLIR-free. Lowering makes loops, tiles, buffers and barriers explicit in a
+// kernel program (Program.h); emission prints it and decides nothing. One .cpp a family.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "kernel/Device.h"
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::codegen {
+
+/// What a kernel parameter is bound to at launch.
+struct Parameter {
+  enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream };
+  Kind kind = Kind::input;
+  int index = 0;        ///< input / output position of the kernel; body op index for dropoutStream
+  std::string name;
+  std::string type;     ///< CUDA spelling
+  bool operator==(const Parameter &) const = default;
+};
+
+struct Launch {
+  std::array<int64_t, 3> grid{1, 1, 1};
+  std::array<int64_t, 3> block{1, 1, 1};
+  int64_t sharedBytes = 0;  ///< dynamic
+  bool operator==(const Launch &) const = default;
+};
+
+/// What only people need; prepended as a comment and never hashed.
+struct Provenance {
+  std::string position;   ///< "kernel 6 of paper-encoder, forward"
+  std::vector<std::string> ops;    ///< "%24 = add %22, %bias"
+  std::vector<std::string> notes;  ///< "fused by ...", "not fused into ..."
+};
+
+struct EmittedKernel {
+  std::string entry;     ///< the extern "C" name
+  std::string text;      ///< hashed: without provenance; canonical names, so equal kernels give equal text
+  std::string readable;  ///< the same kernel with the header comment and the readable name: what kernels/*.cu holds
+  std::vector<Parameter> parameters;
+  Launch launch;
+  std::vector<std::string> headers;  ///< device headers included, e.g. "weft/vector.cuh"
+  int64_t bytesRead = 0, bytesWritten = 0;
+  double flop = 0;
+};
+
+/// `architecture` is "sm_80", "sm_86", "sm_89", "sm_90a". Throws Error(unsupported) naming the op when a family cannot
+/// take the kernel (a configuration from enumerate() never does).
+EmittedKernel emit(const Kernel &kernel, const Configuration &configuration, std::string_view architecture,
+                   const Provenance &provenance = {});
+
+/// The kernel program before printing, as text, for --stop-after lower.
+std::string lowerToText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture);
+
+/// Device headers by include name ("weft/vector.cuh" -> text), embedded at build.
+const std::map<std::string, std::string_view> &deviceHeaders();
+
+}  // namespace weft::codegen

@@ -1,0 +1,88 @@
+// A configuration: a layout for every operand and result of a kernel, plus the knobs of one kernel family.
+// Plain data, compared member by member, printed one way; the plan stores exactly this.
+#pragma once
+
+#include "kernel/Kernel.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace weft {
+
+/// Where the elements of one tensor lie. `order` lists dimension positions of the value (not kernel axes), slowest first.
+/// Dense unless `strides` is given (elements, one per dimension in logical order; a view of a stacked tensor).
+struct Layout {
+  std::vector<int> order;
+  std::vector<int64_t> strides;
+  int64_t offset = 0;      ///< elements from the start of the buffer
+  int64_t alignment = 16;  ///< bytes that the address of element zero is known to be a multiple of
+  bool operator==(const Layout &) const = default;
+  auto operator<=>(const Layout &) const = default;
+};
+
+/// Identity order, dense.
+Layout rowMajor(size_t rank);
+/// Element strides per dimension in logical order, given the extents per dimension in logical order.
+std::vector<int64_t> stridesOf(const Layout &layout, const std::vector<int64_t> &extents);
+/// The axis names in layout order: "h,b,j,k" (single letters are joined without commas: "hbjk").
+std::string print(const Layout &layout, const Kernel &kernel, const Value &value);
+/// All rank! dense layouts, in lexicographic order.
+std::vector<Layout> allDenseLayouts(size_t rank);
+
+/// How a reduction is spread over the machine (section 4 of "Data Movement Is All You Need").
+enum class ReductionMapping : uint8_t { none, sequential, warp, block };
+std::string_view nameOf(ReductionMapping mapping);
+
+/// Loop family: element-wise, normalization, reduction kernels in any layout.
+struct LoopKnobs {
+  int vectorAxis = -1;  ///< kernel axis along which one thread takes `vectorWidth` neighbours; -1: scalar kernel (rank 0)
+  int vectorWidth = 1;  ///< elements a thread takes along vectorAxis: 1, 2, 4, 8 (at most 16 bytes an access)
+  int laneAxis = -1;    ///< kernel axis along which neighbouring threads lie (equal to vectorAxis, or another axis)
+  ReductionMapping reduction = ReductionMapping::none;  ///< for the reduced axis
+  int threads = 128;    ///< threads a block
+  int threadsPerRow = 1;  ///< threads that share one row when the reduction is warp or block, else 1
+  auto operator<=>(const LoopKnobs &) const = default;
+};
+
+/// Transpose family: one tensor from one layout to another through a shared-memory tile.
+struct TransposeKnobs {
+  int tile = 32;        ///< elements on each side of the tile
+  int vectorWidth = 1;  ///< elements an access
+  int threads = 256;
+  auto operator<=>(const TransposeKnobs &) const = default;
+};
+
+/// Plain contraction family (placeholder until the tensor-core families exist): tiled FMA, correct everywhere.
+struct ContractionKnobs {
+  int tileM = 64, tileN = 64, tileK = 16;  ///< elements of the block's tile
+  int threadM = 4, threadN = 4;            ///< elements a thread accumulates
+  auto operator<=>(const ContractionKnobs &) const = default;
+};
+
+/// Zero-cost family: slices and concatenations that are views of one buffer, and parameters packed at load.
+struct ViewKnobs {
+  auto operator<=>(const ViewKnobs &) const = default;
+};
+
+using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs>;
+
+struct Configuration {
+  std::vector<Layout> inputs;   ///< one per Kernel::inputs
+  std::vector<Layout> outputs;  ///< one per Kernel::outputs
+  Knobs knobs;
+  auto operator<=>(const Configuration &) const = default;
+};
+
+/// "loop", "transpose", "plain-contraction", "view".
+std::string_view familyOf(const Knobs &knobs);
+/// Bumped when the speed of a family's kernels changes; part of profile keys.
+int familyVersion(std::string_view family);
+/// Readable and unambiguous: "vector 8 x f16 along i, one warp a row, 4 rows a block".
+std::string describe(const Kernel &kernel, const Knobs &knobs);
+
+/// The full key text of kernel + configuration + target: canonical body, extents, dtypes, layouts after merging adjacent
+/// axes, knobs, architecture. What the cubin cache and the profile store hash.
+std::string canonicalText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture);
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// Model descriptions to graphs: presets and Hugging Face config.json. Op-preserving: decides nothing.
+#pragma once
+
+#include "kernel/DType.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::models {
+
+struct Request {
+  std::string model;                     ///< preset name, or path of a config.json or .mlir
+  std::map<std::string, int64_t> dims;   ///< --dim overrides: b, j, k, h, g, p, w, i, u
+  DType dtype = DType::f16;
+  std::string part = "layer";            ///< "attention" or "layer"
+};
+
+struct Description {
+  std::string name;                      ///< "paper-encoder"
+  std::map<std::string, int64_t> dims;   ///< every dimension after overrides
+  std::vector<std::string> ignoredKeys;  ///< config.json keys that do not change the mathematics
+};
+
+struct Model {
+  Description description;
+  mlir::OwningOpRef<mlir::ModuleOp> module;  ///< one weft.graph
+};
+
+struct Preset { std::string name, summary; std::map<std::string, int64_t> dims; };
+const std::vector<Preset> &presets();
+
+/// Throws weft::Error: badInput for unknown presets (with the nearest), malformed or contradictory files and dims
+/// (with location and limit), unsupported for understood features that are not supported.
+Model build(const Request &request, mlir::MLIRContext &context);
+
+}  // namespace weft::models

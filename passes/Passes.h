@@ -1,0 +1,75 @@
+// The graph passes and the bridge from graphs to selection problems. Pipeline.cpp is the ordered list.
+#pragma once
+
+#include "kernel/Kernel.h"
+#include "passes/select/Selection.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// One attempt of a pass, kept for `explain`: accepted, or a stable reason code.
+struct FusionRecord {
+  std::string pass;        ///< "fuse"
+  std::string pattern;     ///< one of the four structural patterns, or ""
+  std::vector<int> ops;    ///< op numbers
+  std::vector<std::string> opNames;
+  bool accepted = false;
+  std::string code;        ///< "F012"
+  std::string reason;      ///< "reduction-axis-mismatch"
+  std::string detail;      ///< "i against k": the blocking axis or tensor
+  int64_t savedBytes = 0;  ///< that the fusion saves or would save
+};
+
+enum class FuseRules { paper, standard, none };
+
+struct FuseOptions {
+  FuseRules rules = FuseRules::standard;
+  std::set<std::pair<int, int>> forced, forbidden;  ///< op numbers
+};
+
+/// A candidate: op numbers of the graph that may share one kernel.
+struct FusionCandidate {
+  std::vector<int> ops;
+  std::string pattern;
+};
+struct FusionResult {
+  std::vector<FusionCandidate> candidates;  ///< every op alone first, then fused ones by size
+  std::vector<FusionRecord> records;
+};
+
+/// Proposes candidates by the four structural patterns ("Data Movement Is All You Need", section 4, Fig. 3), to a fixed point.
+FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options);
+
+/// Whole variants of a graph: each is a rewritten clone with the names of its rewrites. The first is the graph unchanged.
+struct Variant {
+  std::vector<std::string> rewrites;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+struct VariantOptions {
+  std::string attention = "auto";  ///< auto | unfused | decomposed
+  std::string stacking = "auto";   ///< auto | separate | two | three
+  int subVector = 64;              ///< T of the softmax decomposition
+};
+std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);
+
+/// Op numbers of a graph: position of each op in its block (terminator excluded).
+std::vector<mlir::Operation *> numberedOps(mlir::Operation *graph);
+
+/// The canonical kernel of a set of ops (or of a weft.kernel region). Axes are unified through the dataflow.
+Kernel toKernel(const std::vector<mlir::Operation *> &ops, const std::string &name);
+
+/// The selection problem of one variant with its candidates.
+select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string> &rewrites, const FusionResult &fusions);
+
+/// Writes a plan into the graph: chosen ops become weft.kernel regions with `layouts` and `config` attributes.
+mlir::OwningOpRef<mlir::ModuleOp> materialize(mlir::ModuleOp module, const select::Problem &problem, const select::Plan &plan);
+
+void registerWeftPasses();  ///< for weft-opt: --fuse, --decompose-softmax, --stack-projections, ...
+
+}  // namespace weft

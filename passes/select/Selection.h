@@ -1,0 +1,120 @@
+// Layout, fusion and algorithm selection as one shortest path (design: "Selection, precisely"). MLIR-free.
+//
+// A Problem is one variant of the graph. Nodes of the selection graph are (set of finished ops, layout of every live
+// tensor); an edge is a candidate kernel in a configuration, or a transpose; weights are seconds. The shortest path from
+// (nothing finished, arguments in the caller's layouts) to (everything finished, results in the caller's layouts) is the
+// plan. Selection keeps the graph, so that the k best plans, the regret of a pin and "what if" queries need no new search.
+#pragma once
+
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace weft::select {
+
+/// A tensor of the graph: axes by name and extent in logical order.
+struct Tensor {
+  std::string name;
+  DType dtype = DType::f16;
+  std::vector<Axis> axes;
+  bool isArgument = false;   ///< live at the start
+  bool isParameter = false;  ///< an argument that may be packed at load (inference): layout changes are priced zero
+  bool isResult = false;     ///< live at the end
+  std::optional<Layout> pinned;  ///< the caller's order, or --pin
+  int64_t bytes() const;
+  int64_t elements() const;
+};
+
+/// A set of ops that may share one kernel; every op alone is a candidate too.
+struct Candidate {
+  std::string name;          ///< readable kernel name
+  std::vector<int> ops;      ///< op indices of the Problem, ascending
+  std::vector<int> inputs;   ///< tensor per Kernel::inputs
+  std::vector<int> outputs;  ///< tensor per Kernel::outputs
+  Kernel kernel;
+  std::string proposedBy;    ///< pass and pattern, e.g. "fuse: producer-consumer"
+};
+
+struct Problem {
+  std::string name;                          ///< variant name: rewrites joined by '+', e.g. "qkv-stacked+softmax-fused"
+  std::vector<std::string> rewrites;         ///< in order
+  std::vector<Tensor> tensors;
+  std::vector<std::string> ops;              ///< printable name per op; index = topological position in the graph
+  std::vector<std::vector<int>> opInputs;    ///< tensors read, per op
+  std::vector<std::vector<int>> opOutputs;   ///< tensors written, per op
+  std::vector<Candidate> candidates;
+  std::vector<std::pair<int, int>> tiedTensors;  ///< pairs that share one layout variable
+};
+
+struct Options {
+  double nearBest = 1.5;   ///< a tensor keeps layouts of configurations within this factor of some kernel's best
+  int beam = 4096;         ///< states kept per set of finished ops, after dominance
+  int alternatives = 8;    ///< k of the k best plans
+  std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
+  bool free = false;       ///< arguments and results are not pinned (--free)
+  std::optional<int64_t> maxMemory;  ///< bytes of live temporaries; filters paths
+};
+
+/// One step of a plan.
+struct Step {
+  int candidate = -1;  ///< index into Problem::candidates; -1: a transpose
+  int tensor = -1;     ///< the transposed tensor
+  Configuration configuration;  ///< of the candidate, or of the transpose kernel
+  Cost cost;
+  /// The best step that would do the same work in another way (other knobs, layouts or fusion) and what it loses.
+  std::string runnerUp;
+  double runnerUpLoss = 0;  ///< seconds, whole plan
+};
+
+struct Plan {
+  std::string variant;
+  std::vector<Step> steps;
+  double seconds = 0;     ///< sum of step costs
+  double lowerBound = 0;  ///< the cheapest cover by each kernel's best time ignoring layouts
+  int64_t peakTemporaryBytes = 0;
+};
+
+struct Statistics {
+  int64_t configurations = 0;      ///< enumerated
+  int64_t kernels = 0;             ///< candidates
+  int64_t states = 0, edges = 0;   ///< of the selection graph
+  int64_t dominated = 0, beamCut = 0;
+  std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
+  double seconds = 0;              ///< wall time
+  double coverageMeasured = 0;     ///< share of enumerated configurations whose cost was measured
+};
+
+/// The solved selection graph of one variant.
+class Selection {
+public:
+  Selection();
+  Selection(Selection &&) noexcept;
+  Selection &operator=(Selection &&) noexcept;
+  ~Selection();
+
+  const Problem &problem() const;
+  const Plan &best() const;
+  const Statistics &statistics() const;
+  /// k best distinct plans, best first.
+  std::vector<Plan> kBest(int k) const;
+  /// Seconds lost by the best plan in which `tensor` has `layout` when it is produced; nothing if no such path exists.
+  std::optional<double> whatIfLayout(int tensor, const Layout &layout) const;
+  /// Seconds lost by the best plan in which the ops share one kernel (fused) or do not.
+  std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
+  /// All layouts of a tensor that occur in the graph, with the loss of each, best first.
+  std::vector<std::pair<Layout, double>> layoutPrices(int tensor) const;
+  /// Graphviz text of the selection graph along the best path, as Fig. 6 of "Data Movement Is All You Need".
+  std::string dot() const;
+
+  struct Graph;
+  std::unique_ptr<Graph> graph;
+};
+
+/// Throws Error(unsupported) naming the op when no path exists, Error(badInput) when pins contradict.
+Selection select(Problem problem, const CostModel &model, const Options &options);
+
+}  // namespace weft::select

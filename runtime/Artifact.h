@@ -1,0 +1,112 @@
+// The artifact: a folder that holds a plan and everything needed to read, edit, rebuild and run it. No MLIR.
+//
+//   plan.json      what was chosen (sorted, fit for review and diff); the source of truth
+//   graph.mlir     the graph it was chosen for
+//   kernels/*.cu   readable CUDA, one file a kernel; edit and `weft emit` rebuilds
+//   cubin/*.cubin  compiled, named by hash
+//   report.json    derived: fusion records, layout prices, alternatives, statistics
+//
+// An artifact is written whole or not at all: into a temporary folder beside the target, then renamed.
+#pragma once
+
+#include "kernel/DType.h"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::runtime {
+
+struct PlanTensor {
+  std::string name;
+  std::string dtype;
+  std::vector<std::string> axes;      ///< logical order
+  std::vector<int64_t> extents;       ///< logical order
+  std::vector<int> order;             ///< layout: dimensions slowest first
+  std::vector<int64_t> strides;       ///< elements, logical order
+  std::string role;                   ///< "argument", "parameter", "result", "temporary"
+  int buffer = -1;                    ///< index of the allocation; views share one
+  int64_t offset = 0;                 ///< elements
+  int64_t bytes = 0;
+  bool operator==(const PlanTensor &) const = default;
+};
+
+struct PlanParameter {
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream"
+  std::string name;
+  std::string type;
+  int tensor = -1;   ///< index into Plan::tensors for inputs and outputs
+  int64_t value = 0; ///< stream number for dropoutStream
+  bool operator==(const PlanParameter &) const = default;
+};
+
+struct PlanKernel {
+  std::string name;    ///< unique in the plan
+  std::string entry;   ///< extern "C" symbol in the cubin
+  std::string family;
+  int familyVersion = 0;
+  std::vector<std::string> ops;      ///< printed ops, in order
+  std::vector<int> inputs, outputs;  ///< tensors
+  std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
+  std::string configuration;         ///< describe()
+  nlohmann::json knobs;
+  std::string key;                   ///< hash of the canonical text
+  std::string source;                ///< "kernels/NAME.cu"; empty for views
+  std::string cubin;                 ///< "cubin/HASH.cubin"; empty when skipped
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  int64_t sharedBytes = 0;
+  std::vector<PlanParameter> parameters;
+  std::vector<int> after;            ///< kernels that must finish before
+  double seconds = 0;
+  bool measured = false;
+  int64_t bytesMoved = 0, bytesNecessary = 0;
+  double flop = 0, mue = 0;
+  std::string bound;
+  int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
+  std::string runnerUp;
+  double runnerUpLoss = 0;
+  bool verified = false;             ///< exact text verified on a GPU
+  bool operator==(const PlanKernel &) const = default;
+};
+
+struct Plan {
+  std::string formatVersion = "1";
+  std::string model;
+  std::string variant;
+  std::vector<std::string> rewrites;
+  std::map<std::string, int64_t> dims;
+  std::string dtype;
+  std::string device, target;
+  std::string costModel;        ///< CostModel::description()
+  double predictedSeconds = 0, lowerBoundSeconds = 0;
+  int64_t workspaceBytes = 0;
+  std::vector<PlanTensor> tensors;
+  std::vector<PlanKernel> kernels;  ///< a topological order
+  std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
+  std::vector<std::string> notes;   ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
+  bool operator==(const Plan &) const = default;
+};
+
+nlohmann::json toJson(const Plan &plan);
+/// Throws Error(checkFailed) naming the member that is missing or ill-typed, and `where`.
+Plan planFromJson(const nlohmann::json &json, const std::string &where);
+
+struct Artifact {
+  Plan plan;
+  std::string graph;                            ///< graph.mlir
+  std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> text
+  std::map<std::string, std::string> cubins;    ///< "cubin/HASH.cubin" -> bytes
+  nlohmann::json report;
+};
+
+/// Whole or not at all. Throws Error(badInput) when the folder cannot be written, or exists and is no artifact.
+void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder);
+/// Throws Error(badInput) when there is none, Error(checkFailed) when it is broken, naming the file.
+Artifact readArtifact(const std::filesystem::path &folder);
+
+}  // namespace weft::runtime
