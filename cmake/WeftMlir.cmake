@@ -3,7 +3,7 @@
 #   portable  static components, named by each library that needs them
 set(MLIR_DIR /usr/lib/llvm-22/lib/cmake/mlir CACHE PATH "")
 set(LLVM_DIR /usr/lib/llvm-22/lib/cmake/llvm CACHE PATH "")
-find_package(MLIR 22 REQUIRED CONFIG)
+find_package(MLIR 22.1 REQUIRED CONFIG)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 set(MLIR_TABLEGEN_EXE /usr/lib/llvm-22/bin/mlir-tblgen)
 include(TableGen)
