@@ -5,6 +5,12 @@ if(NOT TARGET zstd::libzstd_shared)
   add_library(zstd::libzstd_shared STATIC IMPORTED)
   set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION ${WEFT_ZSTD_STATIC})
 endif()
+# zlib and zstd come into the binary too: it needs only libc and the C++ runtime.
+find_library(WEFT_ZLIB_STATIC libz.a)
+if(TARGET ZLIB::ZLIB AND WEFT_ZLIB_STATIC)
+  set_target_properties(ZLIB::ZLIB PROPERTIES IMPORTED_LOCATION ${WEFT_ZLIB_STATIC}
+                        IMPORTED_LOCATION_RELEASE ${WEFT_ZLIB_STATIC})
+endif()
 get_property(all_mlir GLOBAL PROPERTY MLIR_ALL_LIBS)
 foreach(library IN LISTS all_mlir MLIR_EXPORTED_TARGETS LLVM_AVAILABLE_LIBS)
   if(NOT TARGET ${library})
