@@ -1,6 +1,8 @@
 // The reference interpreter: slow, plain, every op. The oracle that passes, kernels and plans are checked against.
 #pragma once
 
+#include "ir/interpreter/Tensor.h"  // TensorValue, distance()
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
 
@@ -18,12 +20,6 @@ struct InterpreterOptions {
   uint64_t seed = 1, step = 0;  ///< of dropout
 };
 
-/// A dense tensor in logical row-major order. Values are kept as double (exact for every element type we store).
-struct TensorValue {
-  std::vector<int64_t> shape;
-  std::vector<double> elements;
-};
-
 /// Evaluates a weft.graph (or weft.kernel) on the given arguments. On failure a diagnostic was emitted at the op.
 mlir::FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph, const std::vector<TensorValue> &arguments,
                                                     const InterpreterOptions &options);
@@ -31,8 +27,5 @@ mlir::FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph, cons
 /// Seeded random arguments for a graph: normal for floats (parameters scaled by 1/sqrt(reduced extent)), lengths and
 /// indices within range.
 std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed);
-
-/// Largest |a - b| / (absolute + relative * |b|) over all elements; infinity where exactly one is NaN or shapes differ.
-double distance(const TensorValue &a, const TensorValue &b, double absolute, double relative);
 
 }  // namespace weft
