@@ -1,0 +1,236 @@
+// Questions about the canonical kernel, its invariants, and its text: the one spelling that caches and profiles key on.
+#include "kernel/Kernel.h"
+
+#include "kernel/CanonicalNames.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+
+std::string_view nameOf(OperatorClass operatorClass) {
+  switch (operatorClass) {
+  case OperatorClass::contraction: return "contraction";
+  case OperatorClass::normalization: return "normalization";
+  case OperatorClass::elementwise: return "elementwise";
+  case OperatorClass::movement: return "movement";
+  }
+  return "";
+}
+
+OperatorClass Kernel::operatorClass() const {
+  const auto any = [&](auto &&holds) { return std::any_of(body.begin(), body.end(), holds); };
+  if (any([](const BodyOp &op) { return op.operatorClass == OperatorClass::contraction; }))
+    return OperatorClass::contraction;
+  if (any([](const BodyOp &op) { return !op.reducedAxes.empty() || op.operatorClass == OperatorClass::normalization; }))
+    return OperatorClass::normalization;
+  if (any([](const BodyOp &op) { return op.operatorClass == OperatorClass::elementwise; }))
+    return OperatorClass::elementwise;
+  return OperatorClass::movement;
+}
+
+double Kernel::flop() const {
+  double sum = 0;
+  for (const BodyOp &op : body) sum += op.flop;
+  return sum;
+}
+
+int64_t Kernel::elements(int value) const {
+  int64_t product = 1;
+  for (int axis : values[value].axes) product *= axes[axis].extent;
+  return product;
+}
+
+int64_t Kernel::bytes(int value) const { return elements(value) * sizeOf(values[value].dtype); }
+
+int64_t Kernel::necessaryBytes() const {
+  int64_t sum = 0;
+  for (int value : inputs) sum += bytes(value);
+  for (int value : outputs) sum += bytes(value);
+  return sum;
+}
+
+std::vector<int> Kernel::reducedAxes() const {
+  std::set<int> reduced;
+  for (const BodyOp &op : body) reduced.insert(op.reducedAxes.begin(), op.reducedAxes.end());
+  return {reduced.begin(), reduced.end()};
+}
+
+namespace {
+
+/// verify() in pieces; each throws at the first broken invariant.
+class Verifier {
+public:
+  explicit Verifier(const Kernel &kernel) : kernel(kernel) {}
+
+  void run() {
+    checkAxes();
+    checkValues();
+    checkInputs();
+    for (const BodyOp &op : kernel.body) checkOp(op);
+    if (defined != kernel.values.size())
+      throw broken("value '{}' has no defining op", kernel.values[defined].name);
+    checkOutputs();
+  }
+
+private:
+  template <typename... Arguments>
+  Error broken(fmt::format_string<Arguments...> text, Arguments &&...arguments) const {
+    return Error::checkFailed("kernel '{}': {}", kernel.name, fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  void checkAxes() const {
+    std::set<std::string> names;
+    for (const Axis &axis : kernel.axes) {
+      if (axis.extent < 1) throw broken("axis '{}' has extent {}, which must be at least 1", axis.name, axis.extent);
+      if (!names.insert(axis.name).second) throw broken("two axes are called '{}'", axis.name);
+    }
+  }
+
+  bool isAxis(int axis) const { return axis >= 0 && axis < static_cast<int>(kernel.axes.size()); }
+  bool isDefined(int value) const { return value >= 0 && value < static_cast<int>(defined); }
+
+  void checkValues() const {
+    std::set<std::string> names;
+    for (const Value &value : kernel.values) {
+      if (!names.insert(value.name).second) throw broken("two values are called '{}'", value.name);
+      const std::set<int> distinct(value.axes.begin(), value.axes.end());
+      if (distinct.size() != value.axes.size()) throw broken("value '{}' has one axis twice", value.name);
+      for (int axis : value.axes)
+        if (!isAxis(axis)) throw broken("value '{}' names axis {} of {}", value.name, axis, kernel.axes.size());
+    }
+  }
+
+  void checkInputs() {
+    for (size_t i = 0; i < kernel.inputs.size(); ++i)
+      if (kernel.inputs[i] != static_cast<int>(i) || i >= kernel.values.size())
+        throw broken("input {} is value {}; values are numbered inputs first", i, kernel.inputs[i]);
+    defined = kernel.inputs.size();
+  }
+
+  void checkOp(const BodyOp &op) {
+    for (int operand : op.operands)
+      if (!isDefined(operand)) throw broken("op '{}' reads value {} before its definition", op.name, operand);
+    for (int axis : op.reducedAxes)
+      if (!isAxis(axis)) throw broken("op '{}' reduces axis {} of {}", op.name, axis, kernel.axes.size());
+    if (op.results.empty()) throw broken("op '{}' has no result", op.name);
+    for (int result : op.results) {
+      if (result != static_cast<int>(defined) || defined >= kernel.values.size())
+        throw broken("op '{}' defines value {}; values are numbered in order of definition", op.name, result);
+      ++defined;
+    }
+    if (op.operatorClass == OperatorClass::elementwise) checkElementwise(op);
+  }
+
+  void checkElementwise(const BodyOp &op) const {
+    if (op.operands.empty()) throw broken("element-wise op '{}' has no operand", op.name);
+    const Value &operand = kernel.values[op.operands[0]], &result = kernel.values[op.results[0]];
+    if (operand.axes != result.axes)
+      throw broken("element-wise op '{}' turns the axes of '{}' into others in '{}'", op.name, operand.name, result.name);
+  }
+
+  void checkOutputs() const {
+    std::set<int> distinct;
+    for (int output : kernel.outputs) {
+      if (!isDefined(output)) throw broken("output value {} does not exist", output);
+      if (output < static_cast<int>(kernel.inputs.size()))
+        throw broken("output '{}' is an input; a copy needs an op", kernel.values[output].name);
+      if (!distinct.insert(output).second) throw broken("value '{}' is an output twice", kernel.values[output].name);
+    }
+    if (kernel.outputs.empty()) throw broken("no output");
+  }
+
+  const Kernel &kernel;
+  size_t defined = 0;  ///< values 0 .. defined-1 exist at this point of the body
+};
+
+/// Einsum letters are positional: "phi,bji->phbj" and "abc,dec->abde" are one contraction.
+std::string canonicalEinsum(const std::string &spec) {
+  std::map<char, char> renamed;
+  std::string text;
+  for (char c : spec) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter) {
+      text += c;
+      continue;
+    }
+    const size_t next = renamed.size();
+    const char fresh = static_cast<char>(next < 26 ? 'a' + next : 'A' + (next - 26));
+    text += renamed.try_emplace(c, fresh).first->second;
+  }
+  return text;
+}
+
+std::string printAttribute(const std::string &name, const Attribute &attribute) {
+  if (const auto *integer = std::get_if<int64_t>(&attribute)) return fmt::format("{}", *integer);
+  if (const auto *number = std::get_if<double>(&attribute)) return fmt::format("{}f", *number);
+  if (const auto *text = std::get_if<std::string>(&attribute))
+    return fmt::format("\"{}\"", name == "spec" ? canonicalEinsum(*text) : *text);
+  return fmt::format("[{}]", fmt::join(std::get<std::vector<int64_t>>(attribute), ","));
+}
+
+/// Streams and seeds are kernel arguments: the same text serves every dropout of a model.
+bool isHashed(const std::string &attribute) { return attribute != "stream" && attribute != "seed"; }
+
+std::string printOp(const Kernel &kernel, const CanonicalNames &names, const BodyOp &op) {
+  std::vector<std::string> results, operands, attributes, reduced;
+  for (int value : op.results) results.push_back(names.typed(kernel, value));
+  for (int value : op.operands) operands.push_back(names.value(value));
+  for (int axis : op.reducedAxes) reduced.push_back(names.axis(axis));
+  for (const auto &[name, attribute] : op.attributes)
+    if (isHashed(name)) attributes.push_back(fmt::format("{}={}", name, printAttribute(name, attribute)));
+  std::string text = fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
+  if (!reduced.empty()) text += fmt::format(" over {}", fmt::join(reduced, ","));
+  if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
+  if (!op.spelling.empty()) text += fmt::format(" : {}", op.spelling);
+  return text;
+}
+
+}  // namespace
+
+void verify(const Kernel &kernel) { Verifier(kernel).run(); }
+
+CanonicalNames::CanonicalNames(const Kernel &kernel)
+    : axisNumbers(kernel.axes.size(), -1), valueNumbers(kernel.values.size(), -1) {
+  const auto useAxes = [&](const std::vector<int> &axes) {
+    for (int axis : axes)
+      if (axisNumbers[axis] < 0) {
+        axisNumbers[axis] = static_cast<int>(axisOrder.size());
+        axisOrder.push_back(axis);
+      }
+  };
+  int values = 0;
+  const auto useValue = [&](int value) {
+    if (valueNumbers[value] < 0) valueNumbers[value] = values++;
+    useAxes(kernel.values[value].axes);
+  };
+  for (int value : kernel.inputs) useValue(value);
+  for (const BodyOp &op : kernel.body) {
+    useAxes(op.reducedAxes);
+    for (int value : op.results) useValue(value);
+  }
+}
+
+std::string CanonicalNames::axis(int axis) const { return fmt::format("a{}", axisNumbers[axis]); }
+std::string CanonicalNames::value(int value) const { return fmt::format("v{}", valueNumbers[value]); }
+
+std::string CanonicalNames::typed(const Kernel &kernel, int index) const {
+  std::vector<std::string> axes;
+  for (int axisIndex : kernel.values[index].axes) axes.push_back(axis(axisIndex));
+  return fmt::format("{} {}[{}]", value(index), nameOf(kernel.values[index].dtype), fmt::join(axes, ","));
+}
+
+std::string canonicalText(const Kernel &kernel) {
+  const CanonicalNames names(kernel);
+  std::string text = "axes";
+  for (int axis : names.axesInOrder()) text += fmt::format(" {}={}", names.axis(axis), kernel.axes[axis].extent);
+  text += '\n';
+  for (int value : kernel.inputs) text += fmt::format("in {}\n", names.typed(kernel, value));
+  for (const BodyOp &op : kernel.body) text += printOp(kernel, names, op) + '\n';
+  std::vector<std::string> outputs;
+  for (int value : kernel.outputs) outputs.push_back(names.value(value));
+  return text + fmt::format("out {}\n", fmt::join(outputs, ", "));
+}
+
+}  // namespace weft
