@@ -1,7 +1,6 @@
 // Device descriptions from JSON. Every figure must name its source: a figure that nobody can check is refused.
 #include "kernel/Device.h"
 
-#include "kernel/EditDistance.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 
