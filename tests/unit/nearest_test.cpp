@@ -17,7 +17,7 @@ TEST_CASE("nearest ignores case, keeps the first of equals and refuses far names
   const std::vector<std::string> names = {"attention", "bert-base", "bert-large", "gpt2"};
   CHECK(nearest("bert-larg", names) == "bert-large");
   CHECK(nearest("GPT-2", names) == "gpt2");
-  CHECK(nearest("bert-bargge", names) == "bert-base");
+  CHECK(nearest("bert-lase", names) == "bert-base");
   CHECK(nearest("resnet", names).empty());
   CHECK(nearest("x", {}).empty());
   CHECK(nearestAndKnown("gtp2", names) ==
