@@ -1,0 +1,267 @@
+// Fibers and their scheduler. A fiber starts on a stack of its own by ucontext and then switches by _setjmp/_longjmp,
+// which save no signal mask and so make no system call. Invariant: a switch happens only through Block::yield().
+#include "tests/emulate/Emulator.h"
+
+#include <fmt/format.h>
+
+#include <csetjmp>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <ucontext.h>
+
+namespace weft::emulate {
+
+Dim3 currentThread, currentBlock, threadsPerBlock, blocksPerGrid;
+
+namespace {
+
+constexpr size_t stackBytes = 128 << 10, slotBytes = 16;
+constexpr int warpSize = 32;
+
+/// Lanes that exchange values under one mask. Two buffers: the fastest lane may give its next value before the slowest
+/// has read the previous one.
+struct Channel {
+  uint64_t generation = 0;
+  unsigned arrived = 0;
+  std::byte slots[2][warpSize][slotBytes];
+};
+
+struct Thread {
+  Dim3 index;
+  int number = 0;
+  bool started = false, finished = false;
+  std::jmp_buf resume;
+  ucontext_t entry;
+  std::unique_ptr<std::byte[]> stack;
+  const char *waiting = nullptr;  ///< "barrier" or "exchange", with its place
+  const char *file = nullptr;
+  int line = 0;
+};
+
+struct Warp {
+  unsigned live = 0;
+  std::map<unsigned, Channel> channels;  ///< by mask
+};
+
+/// The running block. One instance at a time: kernels call free functions that have no other way to find it.
+class Block {
+public:
+  Block(int threads, const std::function<void()> &body);
+  std::string run(Schedule schedule);
+  void barrier(const char *file, int line);
+  void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
+  void reset();
+
+  static Block *running;
+
+private:
+  static void enter();
+  void resume(Thread &thread);
+  void wait(const char *what, const char *file, int line);
+  std::string describeDeadlock() const;
+
+  const std::function<void()> &body;
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::jmp_buf scheduler;
+  Thread *current = nullptr;
+  uint64_t barrierGeneration = 0, progress = 0;
+  int atBarrier = 0, finished = 0;
+  std::string error;
+};
+
+Block *Block::running = nullptr;
+
+Block::Block(int count, const std::function<void()> &body) : body(body), threads(count) {
+  for (int n = 0; n < count; ++n) {
+    const unsigned x = threadsPerBlock.x, y = threadsPerBlock.y;
+    threads[n].number = n;
+    threads[n].index = {n % x, n / x % y, n / (x * y)};
+    threads[n].stack = std::make_unique_for_overwrite<std::byte[]>(stackBytes);
+  }
+  warps.resize((count + warpSize - 1) / warpSize);
+}
+
+/// Makes the block ready to run again for the next block index; stacks are kept.
+void Block::reset() {
+  barrierGeneration = progress = 0;
+  atBarrier = finished = 0;
+  for (Thread &thread : threads) thread.started = thread.finished = false;
+  for (size_t w = 0; w < warps.size(); ++w) {
+    const int lanes = std::min<int>(warpSize, int(threads.size()) - int(w) * warpSize);
+    warps[w].live = lanes == warpSize ? ~0u : (1u << lanes) - 1;
+    warps[w].channels.clear();
+  }
+}
+
+void Block::enter() {
+  Block &block = *running;
+  block.body();
+  Thread &self = *block.current;
+  self.finished = true;
+  block.warps[self.number / warpSize].live &= ~(1u << self.number % warpSize);
+  ++block.finished;
+  ++block.progress;
+  _longjmp(block.scheduler, 1);
+}
+
+/// Runs a thread until it yields or ends.
+void Block::resume(Thread &thread) {
+  current = &thread;
+  currentThread = thread.index;
+  if (_setjmp(scheduler)) return;
+  if (thread.started) _longjmp(thread.resume, 1);
+  thread.started = true;
+  getcontext(&thread.entry);
+  thread.entry.uc_stack.ss_sp = thread.stack.get();
+  thread.entry.uc_stack.ss_size = stackBytes;
+  thread.entry.uc_link = nullptr;
+  makecontext(&thread.entry, &Block::enter, 0);
+  setcontext(&thread.entry);
+}
+
+/// Hands over to the other threads; returns when this one is resumed.
+void Block::wait(const char *what, const char *file, int line) {
+  Thread &self = *current;
+  self.waiting = what;
+  self.file = file;
+  self.line = line;
+  if (!_setjmp(self.resume)) _longjmp(scheduler, 1);
+}
+
+std::string Block::run(Schedule schedule) {
+  running = this;
+  const int count = int(threads.size());
+  uint64_t before = ~0ull;
+  while (finished < count && error.empty()) {
+    if (progress == before) return describeDeadlock();
+    before = progress;
+    for (int n = 0; n < count && error.empty(); ++n) {
+      Thread &next = threads[schedule == Schedule::ascending ? n : count - 1 - n];
+      if (!next.finished) resume(next);
+    }
+  }
+  return error;
+}
+
+void Block::barrier(const char *file, int line) {
+  const uint64_t mine = barrierGeneration;
+  ++progress;
+  if (++atBarrier == int(threads.size())) {
+    for (const Thread &other : threads)
+      if (&other != current && (other.line != line || std::string_view(other.file) != file))
+        error = fmt::format("diverged barrier: thread {} waits at {}:{}, thread {} at {}:{}", other.number, other.file,
+                            other.line, current->number, file, line);
+    atBarrier = 0;
+    ++barrierGeneration;
+  }
+  while (barrierGeneration == mine || !error.empty()) wait("barrier", file, line);
+}
+
+void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
+  Thread &self = *current;
+  Warp &warp = warps[self.number / warpSize];
+  const int lane = self.number % warpSize;
+  if (size > slotBytes || !(mask >> lane & 1)) {
+    error = fmt::format("thread {} at {}:{}: exchange of {} bytes with mask {:#x}", self.number, file, line, size, mask);
+    wait("exchange", file, line);
+  }
+  Channel &channel = warp.channels[mask];
+  const uint64_t generation = channel.generation;
+  auto &slots = channel.slots[generation % 2];
+  if (channel.arrived == 0) std::memset(slots, 0xFF, sizeof slots);
+  std::memcpy(slots[lane], mine, size);
+  channel.arrived |= 1u << lane;
+  ++progress;
+  while (channel.generation == generation) {
+    if ((mask & warp.live & ~channel.arrived) == 0) {
+      ++channel.generation;
+      channel.arrived = 0;
+      ++progress;
+    } else {
+      wait("exchange", file, line);
+    }
+  }
+  for (int source = 0; source < warpSize; ++source)
+    std::memcpy(static_cast<std::byte *>(all) + source * size, slots[source], size);
+}
+
+std::string Block::describeDeadlock() const {
+  std::string text = fmt::format("diverged: {} of {} threads finished", finished, threads.size());
+  std::map<std::string, std::vector<int>> waiting;
+  for (const Thread &thread : threads)
+    if (!thread.finished) waiting[fmt::format("{} {}:{}", thread.waiting, thread.file, thread.line)].push_back(thread.number);
+  for (const auto &[place, numbers] : waiting)
+    text += fmt::format(", {} wait at {} (first thread {})", numbers.size(), place, numbers.front());
+  return text;
+}
+
+/// An access outside every buffer hits a protected page; the handler leaves the fiber and ends the launch.
+sigjmp_buf accessFault;
+void onFault(int) { siglongjmp(accessFault, 1); }
+
+class FaultHandler {
+public:
+  FaultHandler() : stack(std::make_unique<std::byte[]>(stackBytes)) {
+    stack_t alternate{};
+    alternate.ss_sp = stack.get();
+    alternate.ss_size = stackBytes;
+    sigaltstack(&alternate, &previousStack);
+    struct sigaction action {};
+    action.sa_handler = onFault;
+    action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &previousFault);
+    sigaction(SIGBUS, &action, &previousBus);
+  }
+  ~FaultHandler() {
+    sigaction(SIGSEGV, &previousFault, nullptr);
+    sigaction(SIGBUS, &previousBus, nullptr);
+    sigaltstack(&previousStack, nullptr);
+  }
+
+private:
+  std::unique_ptr<std::byte[]> stack;
+  stack_t previousStack{};
+  struct sigaction previousFault {}, previousBus {};
+};
+
+Dim3 dim3(const std::array<int64_t, 3> &extents) {
+  return {unsigned(extents[0]), unsigned(extents[1]), unsigned(extents[2])};
+}
+
+std::string runBlocks(const Grid &grid, Schedule schedule, Block &block) {
+  for (unsigned z = 0; z < blocksPerGrid.z; ++z)
+    for (unsigned y = 0; y < blocksPerGrid.y; ++y)
+      for (unsigned x = 0; x < blocksPerGrid.x; ++x) {
+        currentBlock = {x, y, z};
+        std::memset(grid.shared.data(), 0xFF, grid.shared.size());
+        block.reset();
+        if (std::string error = block.run(schedule); !error.empty())
+          return fmt::format("block ({}, {}, {}): {}", x, y, z, error);
+      }
+  return {};
+}
+
+}  // namespace
+
+void barrier(const char *file, int line) { Block::running->barrier(file, line); }
+
+void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
+  Block::running->exchange(mask, mine, size, all, file, line);
+}
+
+std::string run(const Grid &grid, Schedule schedule, const std::function<void()> &thread) {
+  threadsPerBlock = dim3(grid.threads);
+  blocksPerGrid = dim3(grid.blocks);
+  Block block(int(grid.threads[0] * grid.threads[1] * grid.threads[2]), thread);
+  const FaultHandler handler;
+  if (sigsetjmp(accessFault, 1))
+    return fmt::format("block ({}, {}, {}) thread ({}, {}, {}): access outside every buffer", currentBlock.x,
+                       currentBlock.y, currentBlock.z, currentThread.x, currentThread.y, currentThread.z);
+  return runBlocks(grid, schedule, block);
+}
+
+}  // namespace weft::emulate

@@ -1,0 +1,86 @@
+// Writes the translation unit and the device headers, runs the host compiler that built this test, loads the result.
+#include "tests/emulate/HostCompiler.h"
+
+#include "kernel/Error.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <dlfcn.h>
+
+namespace weft::emulate {
+namespace {
+
+std::string readFile(const std::filesystem::path &file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+/// Names of the headers that a text includes in quotes.
+void collectIncludes(const std::string &text, std::set<std::string> &includes) {
+  std::istringstream lines(text);
+  const std::string start = "#include \"";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(start)) includes.insert(line.substr(start.size(), line.find('"', start.size()) - start.size()));
+}
+
+/// Headers first: inside a namespace they would declare their functions there. `#pragma once` then makes the kernel's own
+/// include lines empty.
+std::string translationUnit(const std::vector<Source> &sources) {
+  std::set<std::string> includes;
+  for (const Source &source : sources) collectIncludes(source.text, includes);
+  std::string text = "#include \"tests/emulate/emulate_keywords.h\"\n";
+  for (const std::string &header : includes) text += fmt::format("#include \"{}\"\n", header);
+  for (size_t n = 0; n < sources.size(); ++n) {
+    const Source &source = sources[n];
+    text += fmt::format("\n#define __shared__ static __attribute__((section(\"shared_{}\")))\n", n);
+    text += fmt::format("#define {0} kernel_{1}\nnamespace text_{1} {{\n{2}\n}}\n#undef {0}\n#undef __shared__\n",
+                        source.entry, n, source.text);
+    text += fmt::format("extern \"C\" void call_{0}(void* const* arguments) {{\n"
+                        "  weft::emulate::call(text_{0}::kernel_{0}, arguments);\n}}\n"
+                        "extern \"C\" char __start_shared_{0}[] __attribute__((weak)), __stop_shared_{0}[] "
+                        "__attribute__((weak));\nextern \"C\" char *sharedStart_{0}() {{ return __start_shared_{0}; }}\n"
+                        "extern \"C\" char *sharedStop_{0}() {{ return __stop_shared_{0}; }}\n", n);
+  }
+  return text;
+}
+
+template <typename Function>
+Function symbol(void *handle, const std::string &name) {
+  return reinterpret_cast<Function>(dlsym(handle, name.c_str()));
+}
+
+HostKernel load(void *handle, size_t n) {
+  const auto address = [&](const char *which) {
+    return symbol<char *(*)()>(handle, fmt::format("{}_{}", which, n))();
+  };
+  char *start = address("sharedStart"), *stop = address("sharedStop");
+  return {.call = symbol<void (*)(void *const *)>(handle, fmt::format("call_{}", n)),
+          .shared = {reinterpret_cast<std::byte *>(start), size_t(stop - start)}};
+}
+
+}  // namespace
+
+HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sources) {
+  const std::filesystem::path folder = std::filesystem::path(WEFT_BINARY_DIR) / "emulate" / name;
+  std::filesystem::create_directories(folder);
+  const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
+  std::ofstream(file("kernels.cpp")) << translationUnit(sources);
+  const std::string command = fmt::format(
+      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique -I '{}' -I '{}' -o '{}' '{}' > '{}' 2>&1",
+      WEFT_HOST_COMPILER, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
+  if (std::system(command.c_str()) != 0)
+    throw Error::checkFailed("the host compiler refuses emitted text:\n{}\n{}", command, readFile(file("log")).substr(0, 4000));
+  handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) throw Error::checkFailed("cannot load emulated kernels: {}", dlerror());
+  for (size_t n = 0; n < sources.size(); ++n) kernels.push_back(load(handle, n));
+}
+
+HostLibrary::~HostLibrary() {
+  if (handle) dlclose(handle);
+}
+
+}  // namespace weft::emulate

@@ -1,0 +1,41 @@
+// Compiles many emitted kernels into one shared object of the host and loads it. Each kernel's text stands unchanged in a
+// namespace of its own; only its extern "C" name is made unique, because texts of equal kernels have equal names.
+#pragma once
+
+#include "tests/emulate/Emulator.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace weft::emulate {
+
+/// One kernel to compile: the text, and the name of its extern "C" function.
+struct Source {
+  std::string text, entry;
+};
+
+/// A loaded kernel: takes the addresses of its arguments.
+struct HostKernel {
+  void (*call)(void *const *arguments) = nullptr;
+  std::span<std::byte> shared;  ///< its __shared__ variables
+};
+
+/// The shared object stays loaded while this lives.
+class HostLibrary {
+public:
+  /// `name` names the folder of the generated files, below the build folder. Throws Error(checkFailed) with the compiler's
+  /// messages.
+  HostLibrary(const std::string &name, const std::vector<Source> &sources);
+  ~HostLibrary();
+  HostLibrary(const HostLibrary &) = delete;
+  HostLibrary &operator=(const HostLibrary &) = delete;
+
+  const HostKernel &kernel(size_t position) const { return kernels[position]; }
+
+private:
+  void *handle = nullptr;
+  std::vector<HostKernel> kernels;
+};
+
+}  // namespace weft::emulate

@@ -1,0 +1,46 @@
+// The CUDA vocabulary of emitted kernels as host C++: enough for tests/emulate to compile their exact text. Threads are
+// fibers (Emulator.cpp); a __shared__ variable is a static in a section of its own that is poisoned before every block.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace weft::emulate {
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// Of the running fiber; defined by the emulator.
+extern Dim3 currentThread, currentBlock, threadsPerBlock, blocksPerGrid;
+
+/// Waits for every thread of the block at the same source line.
+void barrier(const char *file, int line);
+
+/// Gives `size` (at most 16) bytes to the lanes of `mask` and collects theirs: 32 slots of `size` bytes. Slots of lanes that
+/// exited, do not exist or are not in the mask hold 0xFF.
+void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
+
+/// The value that lane `source` gave; a source beyond the warp gives the own value.
+template <typename T>
+T shuffle(unsigned mask, T value, unsigned source, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  T all[32];
+  exchange(mask, &value, sizeof(T), all, file, line);
+  return source < 32 ? all[source] : value;
+}
+
+/// Calls a kernel with arguments given by address.
+template <typename... Parameters, size_t... Positions>
+void call(void (*kernel)(Parameters...), void *const *arguments, std::index_sequence<Positions...>) {
+  kernel(*static_cast<std::remove_cv_t<Parameters> *>(arguments[Positions])...);
+}
+template <typename... Parameters>
+void call(void (*kernel)(Parameters...), void *const *arguments) {
+  call(kernel, arguments, std::index_sequence_for<Parameters...>{});
+}
+
+}  // namespace weft::emulate
