@@ -1,4 +1,4 @@
-// Memory of one kernel argument between two protected pages. The bytes end at the upper page (but for the last few that
+// Memory of one kernel argument between two protected ranges. The bytes end at the upper one (but for the last few that
 // 16-byte alignment costs), so that an access beyond them faults; every byte that the argument does not own is 0xFF:
 // reading it gives NaN, and writing it is found afterwards.
 #pragma once
@@ -22,7 +22,7 @@ public:
 
 private:
   std::byte *mapping = nullptr, *start = nullptr;
-  size_t size = 0, mapped = 0, page = 0;
+  size_t size = 0, mapped = 0;
 };
 
 }  // namespace weft::emulate

@@ -3,6 +3,7 @@
 #include "tests/emulate/HostCompiler.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
