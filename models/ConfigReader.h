@@ -1,0 +1,58 @@
+// One config.json object, read key by key. Invariant: every key that was asked for is remembered, so that what is left at
+// the end is exactly what did not influence the layer. Every error names file, key, value and limit.
+#pragma once
+
+#include "kernel/Error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::models {
+
+/// Spellings of one setting, the family's own first ({"n_embd", "hidden_size"}).
+using Keys = std::vector<std::string>;
+
+class ConfigReader {
+public:
+  /// Parses a JSON object. Throws Error(badInput) with line and column for malformed or truncated text, for a root that
+  /// is not an object and for a key that occurs twice.
+  ConfigReader(std::string_view text, std::string where);
+
+  /// A null value counts as absent everywhere, as in the files' own readers.
+  std::optional<int64_t> integer(const Keys &keys, int64_t minimum = 1);
+  int64_t requiredInteger(const Keys &keys);
+  /// A finite number above zero.
+  double positive(const Keys &keys, double absent);
+  bool flag(const std::string &key, bool absent);
+  std::string text(const Keys &keys, const std::string &absent);
+  std::string requiredText(const std::string &key);
+
+  /// Error(unsupported) if the flag is set, with the reason.
+  void refuseFlag(const std::string &key, std::string_view reason);
+  /// Error(unsupported) if the key has any value but null, false, an empty list or an empty object.
+  void refuseValue(const std::string &key, std::string_view reason);
+  /// The value, marked as read; null if absent.
+  const nlohmann::json *find(const std::string &key);
+
+  /// Keys that nobody read: those of `harmless` by name, others with " (unknown)" appended; sorted.
+  std::vector<std::string> unread(const std::set<std::string> &harmless) const;
+
+  /// "config.json: key 'hidden_size' = 100: must be even", as an error of the given kind.
+  Error error(ErrorKind kind, const std::string &key, std::string_view reason) const;
+  const std::string &where() const { return where_; }
+
+private:
+  const nlohmann::json *find(const Keys &keys, std::string &found);
+
+  std::string where_;
+  nlohmann::json object_;
+  std::set<std::string> read_;
+};
+
+}  // namespace weft::models

@@ -1,0 +1,83 @@
+// Dimensions and mathematics of the presets, from the publications that introduced them.
+#include "models/Presets.h"
+
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+
+namespace weft::models {
+namespace {
+
+/// "Data Movement Is All You Need", Figs. 1 and 2 and Table A.1: a BERT-large encoder layer in training, with ReLU.
+LayerSpecification paperEncoder(std::string name, bool attentionOnly) {
+  return {.name = std::move(name),
+          .family = Family::encoder,
+          .attentionOnly = attentionOnly,
+          .dims = {{"b", 8}, {"j", 512}, {"h", 16}, {"i", 1024}, {"u", 4096}},
+          .activation = Activation::relu,
+          .dropout = 0.1,
+          .normStatistics = true};
+}
+
+/// Devlin et al. 2019, section 3, in inference; epsilon of the published checkpoints.
+LayerSpecification bert(std::string name, int64_t heads, int64_t hidden) {
+  return {.name = std::move(name),
+          .family = Family::encoder,
+          .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
+          .activation = Activation::gelu,
+          .epsilon = 1e-12};
+}
+
+/// Radford et al. 2019, section 2.3: normalization before each block, context 1024.
+LayerSpecification gpt2() {
+  return {.name = "gpt2",
+          .family = Family::decoder,
+          .dims = {{"b", 1}, {"j", 1024}, {"h", 12}, {"i", 768}, {"u", 3072}},
+          .activation = Activation::geluTanh,
+          .causal = true};
+}
+
+/// Grattafiori et al. 2024, Table 3: 32 heads in 8 key/value groups, rotary base 500,000.
+LayerSpecification llama3() {
+  return {.name = "llama-3-8b",
+          .family = Family::llama,
+          .dims = {{"b", 1}, {"j", 2048}, {"h", 32}, {"g", 8}, {"p", 128}, {"i", 4096}, {"u", 14336}},
+          .activation = Activation::silu,
+          .projectionBias = false,
+          .outputBias = false,
+          .feedForwardBias = false,
+          .causal = true,
+          .rotaryBase = 500000};
+}
+
+LayerSpecification attentionCore() {
+  return {.name = "attention", .family = Family::attention, .dims = {{"b", 8}, {"j", 512}, {"h", 16}, {"p", 64}}};
+}
+
+}  // namespace
+
+const std::vector<PresetRow> &presetRows() {
+  static const std::vector<PresetRow> rows = {
+      {attentionCore(), "softmax(q k / sqrt(p)) v alone, dense, any h, g, j, k, p, w"},
+      {bert("bert-base", 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
+      {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
+      {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
+      {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
+      {paperEncoder("paper-attention", true), "multi-head attention of paper-encoder with its biases and dropout"},
+      {paperEncoder("paper-encoder", false), "BERT-large encoder layer in training: ReLU, dropout 0.1, post-norm"},
+  };
+  return rows;
+}
+
+const PresetRow *findPreset(std::string_view name) {
+  for (const PresetRow &row : presetRows())
+    if (row.specification.name == name) return &row;
+  return nullptr;
+}
+
+void throwUnknownPreset(std::string_view name) {
+  std::vector<std::string> names;
+  for (const PresetRow &row : presetRows()) names.push_back(row.specification.name);
+  throw Error::badInput("unknown preset '{}'{}; a path must end in .json or .mlir", name, nearestAndKnown(name, names));
+}
+
+}  // namespace weft::models

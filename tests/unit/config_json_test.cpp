@@ -1,0 +1,181 @@
+// config.json to layer specifications: what is honoured, what is refused, and what every error says.
+#include "kernel/Error.h"
+#include "models/ConfigJson.h"
+#include "models/Presets.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace weft;
+using namespace weft::models;
+
+namespace {
+
+const std::string configs = WEFT_SOURCE_DIR "/models/configs/";
+
+/// A shipped configuration with some keys replaced; a null replacement removes the key.
+std::string changed(const std::string &file, const nlohmann::json &changes) {
+  std::ifstream stream(configs + file);
+  nlohmann::json object = nlohmann::json::parse(stream);
+  for (const auto &[key, value] : changes.items()) {
+    if (value.is_null()) object.erase(key);
+    else object[key] = value;
+  }
+  return object.dump();
+}
+
+/// "badInput: text" of the error that parsing throws, or "no error".
+std::string errorOf(const std::string &text) {
+  try {
+    parseConfig(text, "config.json");
+  } catch (const Error &error) {
+    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") + std::string(error.what());
+  }
+  return "no error";
+}
+
+std::string errorOf(const std::string &file, const nlohmann::json &changes) { return errorOf(changed(file, changes)); }
+
+LayerSpecification parsed(const std::string &file, const nlohmann::json &changes = nlohmann::json::object()) {
+  return parseConfig(changed(file, changes), "config.json").specification;
+}
+
+}  // namespace
+
+TEST_CASE("shipped configurations describe the presets of the same name") {
+  for (const std::string name : {"bert-base", "bert-large", "gpt2", "llama-3-8b"}) {
+    INFO(name);
+    const ConfigDescription read = readConfig(configs + name + ".json");
+    const LayerSpecification &preset = findPreset(name)->specification;
+    CHECK(resolveDims(read.specification, {}) == resolveDims(preset, {}));
+    LayerSpecification withoutDims = read.specification;
+    withoutDims.dims = preset.dims;
+    CHECK(withoutDims == preset);
+    for (const std::string &key : read.ignoredKeys) CHECK(key.find("(unknown)") == std::string::npos);
+  }
+}
+
+TEST_CASE("the model type names a layer whose file is called config.json") {
+  CHECK(parsed("bert-base.json").name == "bert");
+  CHECK(parsed("gpt2.json").name == "gpt2");
+  CHECK(parseConfig(changed("gpt2.json", {}), "/tmp/tiny-gpt.json").specification.name == "tiny-gpt");
+}
+
+TEST_CASE("keys without influence are listed, unrecognized ones as such") {
+  const auto read = parseConfig(changed("gpt2.json", {{"frobnicate", 3}, {"zeta", nullptr}}), "config.json");
+  const std::vector<std::string> expected = {
+      "architectures", "attn_pdrop", "bos_token_id", "embd_pdrop", "eos_token_id", "frobnicate (unknown)",
+      "initializer_range", "n_ctx", "n_layer", "n_positions", "resid_pdrop", "summary_type", "vocab_size"};
+  CHECK(read.ignoredKeys == expected);
+}
+
+TEST_CASE("settings that change the mathematics reach the specification") {
+  CHECK(parsed("bert-base.json", {{"hidden_act", "relu"}}).activation == Activation::relu);
+  CHECK(parsed("bert-base.json", {{"hidden_act", "gelu_new"}}).activation == Activation::geluTanh);
+  CHECK(parsed("bert-base.json", {{"layer_norm_eps", 0.25}}).epsilon == 0.25);
+  CHECK(parsed("bert-base.json", {{"is_decoder", true}}).causal);
+  CHECK(parsed("bert-base.json", {{"model_type", "roberta"}}).family == Family::encoder);
+  CHECK(parsed("gpt2.json", {{"n_inner", 100}}).dims.at("u") == 100);
+  CHECK_FALSE(parsed("gpt2.json", {{"scale_attn_weights", false}}).scaleScores);
+  CHECK(parsed("llama-3-8b.json", {{"rope_theta", 1234}}).rotaryBase == 1234);
+  CHECK(parsed("llama-3-8b.json", {{"head_dim", 64}}).dims.at("p") == 64);
+  CHECK(parsed("llama-3-8b.json", {{"num_key_value_heads", nullptr}}).dims.at("g") == 32);
+  const LayerSpecification biased = parsed("llama-3-8b.json", {{"attention_bias", true}, {"mlp_bias", true}});
+  CHECK((biased.projectionBias && biased.outputBias && biased.feedForwardBias));
+  CHECK(parsed("llama-3-8b.json", {{"model_type", "mistral"}, {"sliding_window", 512}}).window == 512);
+  const LayerSpecification qwen = parsed("llama-3-8b.json", {{"model_type", "qwen2"}});
+  CHECK((qwen.projectionBias && !qwen.outputBias));
+  const nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", 7.5}};
+  CHECK(parsed("llama-3-8b.json", {{"rope_theta", nullptr}, {"rope_parameters", rope}}).rotaryBase == 7.5);
+}
+
+TEST_CASE("DistilBERT spells the same layer differently") {
+  const auto read = parseConfig(R"({"model_type": "distilbert", "dim": 768, "n_heads": 12, "hidden_dim": 3072,
+                                    "activation": "gelu", "n_layers": 6, "sinusoidal_pos_embds": false})",
+                                "config.json");
+  LayerSpecification expected = findPreset("bert-base")->specification;
+  expected.name = "distilbert";
+  CHECK(read.specification == expected);
+}
+
+TEST_CASE("malformed and truncated files say line and column") {
+  CHECK(errorOf("{\n  \"a\": 1,\n  \"b\" 2\n}").rfind("badInput: config.json:3:7: not valid JSON: ", 0) == 0);
+  CHECK(errorOf("").rfind("badInput: config.json:1:1: not valid JSON: ", 0) == 0);
+  CHECK(errorOf("[1, 2]") == "badInput: config.json: the root must be an object of settings, not array");
+  CHECK(errorOf(R"({"n_embd": 1, "n_embd": 2})") == "badInput: config.json: key 'n_embd' occurs twice");
+  CHECK(errorOf(R"({"nested": {"a": 1}, "other": {"a": 2}})") ==
+        "badInput: config.json: key 'model_type' is missing; it must be a string");
+  const std::string whole = changed("bert-base.json", {});
+  for (size_t size = 0; size < whole.size(); size += 7) {
+    INFO("first " << size << " bytes");
+    CHECK(errorOf(whole.substr(0, size)).rfind("badInput: config.json:1:", 0) == 0);
+  }
+}
+
+TEST_CASE("a file that cannot be read is bad input") {
+  CHECK_THROWS_WITH(readConfig("/no/such/config.json"), "/no/such/config.json: cannot be read (or is empty)");
+  CHECK_THROWS_WITH(readConfig("/"), "/: cannot be read (or is empty)");
+}
+
+TEST_CASE("missing, mistyped and out-of-range values") {
+  CHECK(errorOf("bert-base.json", {{"hidden_size", nullptr}}) ==
+        "badInput: config.json: key 'hidden_size' is missing; it must be an integer in 1..2147483647");
+  CHECK(errorOf("gpt2.json", {{"n_head", nullptr}}) ==
+        "badInput: config.json: key 'n_head' or 'num_attention_heads' is missing; it must be an integer in 1..2147483647");
+  CHECK(errorOf("bert-base.json", {{"hidden_size", "768"}}) ==
+        "badInput: config.json: key 'hidden_size' = \"768\": must be an integer, not string");
+  CHECK(errorOf("bert-base.json", {{"hidden_size", 768.5}}) ==
+        "badInput: config.json: key 'hidden_size' = 768.5: must be an integer, not number");
+  CHECK(errorOf("bert-base.json", {{"intermediate_size", 0}}) ==
+        "badInput: config.json: key 'intermediate_size' = 0: is outside 1..2147483647");
+  CHECK(errorOf("bert-base.json", {{"intermediate_size", -4}}) ==
+        "badInput: config.json: key 'intermediate_size' = -4: is outside 1..2147483647");
+  CHECK(errorOf("bert-base.json", {{"hidden_size", 18446744073709551615u}}) ==
+        "badInput: config.json: key 'hidden_size' = 18446744073709551615: is outside 1..2147483647");
+  CHECK(errorOf("bert-base.json", {{"layer_norm_eps", 0}}) ==
+        "badInput: config.json: key 'layer_norm_eps' = 0: must be finite and above 0");
+  CHECK(errorOf("llama-3-8b.json", {{"attention_bias", 1}}) ==
+        "badInput: config.json: key 'attention_bias' = 1: must be true or false, not number");
+  CHECK(errorOf("bert-base.json", {{"hidden_act", 3}}) ==
+        "badInput: config.json: key 'hidden_act' = 3: must be a string, not number");
+}
+
+TEST_CASE("contradictions name both sides") {
+  CHECK(errorOf("bert-base.json", {{"hidden_size", 770}}) ==
+        "badInput: config.json: key 'hidden_size' = 770: is not divisible by 'num_attention_heads' = 12");
+  CHECK(errorOf("gpt2.json", {{"n_head", 7}}) == "badInput: config.json: key 'n_embd' = 768: is not divisible by 'n_head' = 7");
+  CHECK(errorOf("gpt2.json", {{"hidden_size", 512}}) ==
+        "badInput: config.json: key 'hidden_size' = 512: contradicts 'n_embd' = 768");
+  CHECK(errorOf("llama-3-8b.json", {{"num_key_value_heads", 5}}) ==
+        "badInput: config.json: key 'num_attention_heads' = 32: is not divisible by 'num_key_value_heads' = 5");
+}
+
+TEST_CASE("mathematics that no builder expresses is unsupported") {
+  CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
+        "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is 'bert' (known: bert, "
+        "camembert, distilbert, gpt2, llama, mistral, qwen2, roberta, xlm-roberta)");
+  CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
+        "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest is 'gelu_new' (known: "
+        "gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu, swish)");
+  const std::vector<std::pair<std::string, nlohmann::json>> refused = {
+      {"bert-base.json", {{"position_embedding_type", "relative_key"}}},
+      {"bert-base.json", {{"add_cross_attention", true}}},
+      {"bert-base.json", {{"quantization_config", {{"bits", 4}}}}},
+      {"bert-base.json", {{"pruned_heads", {{"1", {2}}}}}},
+      {"gpt2.json", {{"scale_attn_by_inverse_layer_idx", true}}},
+      {"gpt2.json", {{"alibi", true}}},
+      {"llama-3-8b.json", {{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}},
+      {"llama-3-8b.json", {{"rope_parameters", {{"rope_type", "yarn"}}}}},
+      {"llama-3-8b.json", {{"rope_parameters", {{"rope_type", "default"}, {"factor", 2.0}}}}},
+      {"llama-3-8b.json", {{"partial_rotary_factor", 0.5}}},
+      {"llama-3-8b.json", {{"layer_types", {"full_attention", "sliding_attention"}}}},
+  };
+  for (const auto &[file, changes] : refused) {
+    const std::string key = changes.begin().key();
+    INFO(file << " " << changes.dump());
+    CHECK(errorOf(file, changes).rfind("unsupported: config.json: key '" + key + "' = ", 0) == 0);
+  }
+  CHECK(errorOf("bert-base.json", {{"quantization_config", nlohmann::json::object()}}) == "no error");
+}
