@@ -15,33 +15,37 @@
 namespace weft::models {
 namespace {
 
-/// Dropout is off in inference; sizes outside a layer, token ids, precision and bookkeeping do not touch its mathematics.
+/// Dropout is off in inference; sizes outside a layer, token ids, precision and bookkeeping do not touch it.
+// clang-format off
 const std::set<std::string> harmlessKeys = {
-    "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "activation_dropout", "architectures", "attention_dropout",
-    "attention_probs_dropout_prob", "attn_pdrop", "bos_token_id", "chunk_size_feed_forward", "classifier_dropout",
-    "directionality", "do_sample", "dropout", "dtype", "embd_pdrop", "eos_token_id", "finetuning_task",
-    "gradient_checkpointing", "hidden_dropout_prob", "id2label", "initializer_range", "is_decoder", "label2id", "max_length",
-    "max_position_embeddings", "max_window_layers", "n_ctx", "n_layer", "n_layers", "n_positions",
-    "num_hidden_layers", "output_attentions", "output_hidden_states", "output_past", "pad_token_id",
-    "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
-    "predict_special_tokens", "pretraining_tp", "problem_type", "qa_dropout", "reorder_and_upcast_attn", "resid_pdrop",
-    "return_dict", "seq_classif_dropout", "sinusoidal_pos_embds", "summary_activation", "summary_first_dropout",
-    "summary_proj_to_labels", "summary_type", "summary_use_proj", "task_specific_params", "tie_weights_",
-    "tie_word_embeddings", "tokenizer_class", "torch_dtype", "transformers_version", "type_vocab_size", "use_cache",
-    "vocab_size"};
+    "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "activation_dropout", "architectures",
+    "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "bos_token_id", "chunk_size_feed_forward",
+    "classifier_dropout", "directionality", "do_sample", "dropout", "dtype", "embd_pdrop", "eos_token_id",
+    "finetuning_task", "gradient_checkpointing", "hidden_dropout_prob", "id2label", "initializer_range",
+    "is_decoder", "label2id", "max_length", "max_position_embeddings", "max_window_layers", "n_ctx", "n_layer",
+    "n_layers", "n_positions", "num_hidden_layers", "output_attentions", "output_hidden_states", "output_past",
+    "pad_token_id", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head",
+    "pooler_type", "predict_special_tokens", "pretraining_tp", "problem_type", "qa_dropout",
+    "reorder_and_upcast_attn", "resid_pdrop", "return_dict", "seq_classif_dropout", "sinusoidal_pos_embds",
+    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "task_specific_params", "tie_weights_", "tie_word_embeddings", "tokenizer_class", "torch_dtype",
+    "transformers_version", "type_vocab_size", "use_cache", "vocab_size"};
+// clang-format on
 
 /// Settings of related families that change attention, residuals or the feed-forward network. No family read here has
 /// them, so a file that sets one describes something else.
+// clang-format off
 constexpr std::array foreignKeys = {
     "alibi", "attention_multiplier", "attention_window", "attn_logit_softcapping", "clip_qkv", "num_experts",
     "num_local_experts", "pruned_heads", "qk_layernorm", "query_pre_attn_scalar", "residual_multiplier",
     "sparse_attention", "use_parallel_residual", "use_qk_norm"};
+// clang-format on
 
 Activation activation(ConfigReader &reader, const Keys &keys, const std::string &absent) {
   static const std::map<std::string, Activation> known = {
-      {"gelu", Activation::gelu},          {"gelu_fast", Activation::geluTanh},
-      {"gelu_new", Activation::geluTanh},  {"gelu_pytorch_tanh", Activation::geluTanh},
-      {"relu", Activation::relu},          {"silu", Activation::silu},
+      {"gelu", Activation::gelu},         {"gelu_fast", Activation::geluTanh},
+      {"gelu_new", Activation::geluTanh}, {"gelu_pytorch_tanh", Activation::geluTanh},
+      {"relu", Activation::relu},         {"silu", Activation::silu},
       {"swish", Activation::silu}};
   const std::string name = reader.text(keys, absent);
   if (const auto at = known.find(name); at != known.end()) return at->second;
@@ -55,7 +59,8 @@ void refuseCommon(ConfigReader &reader) {
   reader.refuseFlag("add_cross_attention", "cross attention is not supported");
   reader.refuseFlag("is_encoder_decoder", "encoder-decoder models are not supported");
   reader.refuseValue("quantization_config", "quantized weights are not supported; supported are f32, f16 and bf16");
-  for (const char *key : foreignKeys) reader.refuseValue(key, "changes the mathematics of a layer and is not supported");
+  for (const char *key : foreignKeys)
+    reader.refuseValue(key, "changes the mathematics of a layer and is not supported");
 }
 
 void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t value, const std::string &divisorKey,
@@ -65,17 +70,19 @@ void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t
 }
 
 LayerSpecification readBert(ConfigReader &reader) {
-  const int64_t hidden = reader.requiredInteger({"hidden_size"}), heads = reader.requiredInteger({"num_attention_heads"});
+  const int64_t hidden = reader.requiredInteger({"hidden_size"}),
+                heads = reader.requiredInteger({"num_attention_heads"});
   requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
   const std::string position = reader.text({"position_embedding_type"}, "absolute");
   if (position != "absolute")
     throw reader.error(ErrorKind::unsupported, "position_embedding_type",
                        "changes the attention scores; supported is \"absolute\"");
-  return {.family = Family::encoder,
-          .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", reader.requiredInteger({"intermediate_size"})}},
-          .activation = activation(reader, {"hidden_act"}, "gelu"),
-          .epsilon = reader.positive({"layer_norm_eps"}, 1e-12),
-          .causal = reader.flag("is_decoder", false)};
+  return {
+      .family = Family::encoder,
+      .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", reader.requiredInteger({"intermediate_size"})}},
+      .activation = activation(reader, {"hidden_act"}, "gelu"),
+      .epsilon = reader.positive({"layer_norm_eps"}, 1e-12),
+      .causal = reader.flag("is_decoder", false)};
 }
 
 LayerSpecification readDistilBert(ConfigReader &reader) {
@@ -94,7 +101,11 @@ LayerSpecification readGpt2(ConfigReader &reader) {
   requireMultiple(reader, "n_embd", hidden, "n_head", heads);
   reader.refuseFlag("scale_attn_by_inverse_layer_idx", "a scale that depends on the layer is not supported");
   return {.family = Family::decoder,
-          .dims = {{"b", 1}, {"j", 1024}, {"h", heads}, {"i", hidden}, {"u", reader.integer({"n_inner"}).value_or(4 * hidden)}},
+          .dims = {{"b", 1},
+                   {"j", 1024},
+                   {"h", heads},
+                   {"i", hidden},
+                   {"u", reader.integer({"n_inner"}).value_or(4 * hidden)}},
           .activation = activation(reader, {"activation_function"}, "gelu_new"),
           .epsilon = reader.positive({"layer_norm_epsilon"}, 1e-5),
           .causal = true,
@@ -109,15 +120,15 @@ double rotaryBase(ConfigReader &reader) {
   const double base = reader.positive({"rope_theta"}, 10000);
   const nlohmann::json *parameters = reader.find("rope_parameters");
   if (!parameters) return base;
-  if (!parameters->is_object())
-    throw reader.error(ErrorKind::badInput, "rope_parameters", "must be an object");
+  if (!parameters->is_object()) throw reader.error(ErrorKind::badInput, "rope_parameters", "must be an object");
   ConfigReader inner(parameters->dump(), reader.where() + ": rope_parameters");
   if (inner.text({"rope_type", "type"}, "default") != "default")
     throw reader.error(ErrorKind::unsupported, "rope_parameters", "only the rope_type \"default\" is supported");
   const double innerBase = inner.positive({"rope_theta"}, base);
   const std::vector<std::string> others = inner.unread({});
   if (!others.empty())
-    throw reader.error(ErrorKind::unsupported, "rope_parameters", fmt::format("unsupported: {}", fmt::join(others, ", ")));
+    throw reader.error(ErrorKind::unsupported, "rope_parameters",
+                       fmt::format("unsupported: {}", fmt::join(others, ", ")));
   return innerBase;
 }
 
@@ -131,7 +142,8 @@ void refuseMixedLayers(ConfigReader &reader) {
 }
 
 LayerSpecification readLlama(ConfigReader &reader) {
-  const int64_t hidden = reader.requiredInteger({"hidden_size"}), heads = reader.requiredInteger({"num_attention_heads"});
+  const int64_t hidden = reader.requiredInteger({"hidden_size"}),
+                heads = reader.requiredInteger({"num_attention_heads"});
   const int64_t groups = reader.integer({"num_key_value_heads"}).value_or(heads);
   requireMultiple(reader, "num_attention_heads", heads, "num_key_value_heads", groups);
   const auto headDim = reader.integer({"head_dim"});
@@ -139,7 +151,12 @@ LayerSpecification readLlama(ConfigReader &reader) {
   refuseMixedLayers(reader);
   const bool bias = reader.flag("attention_bias", false);
   return {.family = Family::llama,
-          .dims = {{"b", 1}, {"j", 2048}, {"h", heads}, {"g", groups}, {"p", headDim.value_or(hidden / heads)}, {"i", hidden},
+          .dims = {{"b", 1},
+                   {"j", 2048},
+                   {"h", heads},
+                   {"g", groups},
+                   {"p", headDim.value_or(hidden / heads)},
+                   {"i", hidden},
                    {"u", reader.requiredInteger({"intermediate_size"})}},
           .activation = activation(reader, {"hidden_act"}, "silu"),
           .epsilon = reader.positive({"rms_norm_eps"}, 1e-6),
@@ -170,9 +187,9 @@ LayerSpecification readQwen2(ConfigReader &reader) {
 using FamilyReader = LayerSpecification (*)(ConfigReader &);
 const std::map<std::string, FamilyReader> &familyReaders() {
   static const std::map<std::string, FamilyReader> readers = {
-      {"bert", readBert},   {"camembert", readBert}, {"distilbert", readDistilBert}, {"gpt2", readGpt2},
-      {"llama", readLlama}, {"mistral", readMistral}, {"qwen2", readQwen2},          {"roberta", readBert},
-      {"xlm-roberta", readBert}};
+      {"bert", readBert},   {"camembert", readBert}, {"distilbert", readDistilBert},
+      {"gpt2", readGpt2},   {"llama", readLlama},    {"mistral", readMistral},
+      {"qwen2", readQwen2}, {"roberta", readBert},   {"xlm-roberta", readBert}};
   return readers;
 }
 

@@ -1,5 +1,5 @@
-// One config.json object, read key by key. Invariant: every key that was asked for is remembered, so that what is left at
-// the end is exactly what did not influence the layer. Every error names file, key, value and limit.
+// One config.json object, read key by key. Invariant: every key that was asked for is remembered, so that what is left
+// at the end is exactly what did not influence the layer. Every error names file, key, value and limit.
 #pragma once
 
 #include "kernel/Error.h"

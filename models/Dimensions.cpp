@@ -1,5 +1,5 @@
-// Overrides, derived extents and contradictions of a layer's dimensions. Invariant: what resolveDims returns holds every
-// axis that the layer's builder asks for, each in [1, 2^31 - 1].
+// Overrides, derived extents and contradictions of a layer's dimensions. Invariant: what resolveDims returns holds
+// every axis that the layer's builder asks for, each in [1, 2^31 - 1].
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "models/LayerSpecification.h"

@@ -45,7 +45,8 @@ struct LayerSpecification {
 /// The axes that --dim may set for this layer, in the order people read them.
 std::vector<std::string> settableDims(const LayerSpecification &specification);
 
-/// Every extent after overrides. What is not given follows: k = j, p = i / h, w = p, g = h; grouped layers get r = h / g.
+/// Every extent after overrides. What is not given follows: k = j, p = i / h, w = p, g = h, and grouped layers get
+/// r = h / g.
 /// Throws Error(badInput) that names dimension, value and limit for unknown, non-positive or too large extents and for
 /// contradictions (h does not divide i, g does not divide h, i differs from h * p where heads fill the embedding), and
 /// Error(unsupported) for a causal layer whose k differs from j.

@@ -20,8 +20,10 @@ std::string changed(const std::string &file, const nlohmann::json &changes) {
   std::ifstream stream(configs + file);
   nlohmann::json object = nlohmann::json::parse(stream);
   for (const auto &[key, value] : changes.items()) {
-    if (value.is_null()) object.erase(key);
-    else object[key] = value;
+    if (value.is_null())
+      object.erase(key);
+    else
+      object[key] = value;
   }
   return object.dump();
 }
@@ -66,8 +68,9 @@ TEST_CASE("the model type names a layer whose file is called config.json") {
 TEST_CASE("keys without influence are listed, unrecognized ones as such") {
   const auto read = parseConfig(changed("gpt2.json", {{"frobnicate", 3}, {"zeta", nullptr}}), "config.json");
   const std::vector<std::string> expected = {
-      "architectures", "attn_pdrop", "bos_token_id", "embd_pdrop", "eos_token_id", "frobnicate (unknown)",
-      "initializer_range", "n_ctx", "n_layer", "n_positions", "resid_pdrop", "summary_type", "vocab_size"};
+      "architectures",        "attn_pdrop",        "bos_token_id", "embd_pdrop", "eos_token_id",
+      "frobnicate (unknown)", "initializer_range", "n_ctx",        "n_layer",    "n_positions",
+      "resid_pdrop",          "summary_type",      "vocab_size"};
   CHECK(read.ignoredKeys == expected);
 }
 
@@ -122,8 +125,8 @@ TEST_CASE("a file that cannot be read is bad input") {
 TEST_CASE("missing, mistyped and out-of-range values") {
   CHECK(errorOf("bert-base.json", {{"hidden_size", nullptr}}) ==
         "badInput: config.json: key 'hidden_size' is missing; it must be an integer in 1..2147483647");
-  CHECK(errorOf("gpt2.json", {{"n_head", nullptr}}) ==
-        "badInput: config.json: key 'n_head' or 'num_attention_heads' is missing; it must be an integer in 1..2147483647");
+  CHECK(errorOf("gpt2.json", {{"n_head", nullptr}}) == "badInput: config.json: key 'n_head' or 'num_attention_heads' "
+                                                       "is missing; it must be an integer in 1..2147483647");
   CHECK(errorOf("bert-base.json", {{"hidden_size", "768"}}) ==
         "badInput: config.json: key 'hidden_size' = \"768\": must be an integer, not string");
   CHECK(errorOf("bert-base.json", {{"hidden_size", 768.5}}) ==
@@ -145,7 +148,8 @@ TEST_CASE("missing, mistyped and out-of-range values") {
 TEST_CASE("contradictions name both sides") {
   CHECK(errorOf("bert-base.json", {{"hidden_size", 770}}) ==
         "badInput: config.json: key 'hidden_size' = 770: is not divisible by 'num_attention_heads' = 12");
-  CHECK(errorOf("gpt2.json", {{"n_head", 7}}) == "badInput: config.json: key 'n_embd' = 768: is not divisible by 'n_head' = 7");
+  CHECK(errorOf("gpt2.json", {{"n_head", 7}}) ==
+        "badInput: config.json: key 'n_embd' = 768: is not divisible by 'n_head' = 7");
   CHECK(errorOf("gpt2.json", {{"hidden_size", 512}}) ==
         "badInput: config.json: key 'hidden_size' = 512: contradicts 'n_embd' = 768");
   CHECK(errorOf("llama-3-8b.json", {{"num_key_value_heads", 5}}) ==

@@ -29,8 +29,8 @@ TEST_CASE("the presets have the published dimensions") {
   Dims withoutFeedForward = paper;
   withoutFeedForward.erase("u");
   CHECK(resolved("paper-attention") == withoutFeedForward);
-  const Dims llama = {{"b", 1}, {"g", 8}, {"h", 32}, {"i", 4096}, {"j", 2048}, {"k", 2048}, {"p", 128}, {"r", 4},
-                      {"u", 14336}, {"w", 128}};
+  const Dims llama = {{"b", 1},    {"g", 8},   {"h", 32}, {"i", 4096},  {"j", 2048},
+                      {"k", 2048}, {"p", 128}, {"r", 4},  {"u", 14336}, {"w", 128}};
   CHECK(resolved("llama-3-8b") == llama);
 }
 
@@ -79,7 +79,8 @@ TEST_CASE("contradicting dimensions") {
 }
 
 TEST_CASE("an unknown preset names the nearest") {
-  CHECK_THROWS_WITH(throwUnknownPreset("bert-larg"),
-                    "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, bert-base, bert-large, gpt2, "
-                    "llama-3-8b, paper-attention, paper-encoder); a path must end in .json or .mlir");
+  CHECK_THROWS_WITH(
+      throwUnknownPreset("bert-larg"),
+      "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, bert-base, bert-large, gpt2, "
+      "llama-3-8b, paper-attention, paper-encoder); a path must end in .json or .mlir");
 }
