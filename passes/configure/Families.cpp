@@ -1,0 +1,121 @@
+// The table of kernel families, and enumeration over it.
+#include "passes/configure/Families.h"
+
+#include "kernel/Error.h"
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weft {
+namespace {
+
+struct FamilyEntry {
+  std::string_view name;
+  FamilyAnswer (*space)(const Kernel &, const Device &);
+};
+
+/// The order is the order of enumeration: cheapest family first.
+constexpr std::array<FamilyEntry, 4> families = {{
+    {"view", viewSpace},
+    {"transpose", transposeSpace},
+    {"loop", loopSpace},
+    {"plain-contraction", contractionSpace},
+}};
+
+/// Offsets do not count: kernels are given the address of element zero.
+bool sameElementOrder(const Layout &a, const Layout &b) { return a.order == b.order && a.strides == b.strides; }
+
+/// Keeps the tuples that meet the constraints.
+void constrain(ConfigurationSpace &space, const Kernel &kernel, const LayoutConstraints &constraints) {
+  const auto constrainOperand = [&](size_t operand, int value, const std::optional<Layout> &wanted) {
+    if (!wanted) return;
+    const Layout layout = normalized(*wanted, extentsOf(kernel, value));
+    if (!space.choices.empty())
+      std::erase_if(space.choices[operand], [&](const Layout &choice) { return !sameElementOrder(choice, layout); });
+    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) { return !sameElementOrder(tuple[operand], layout); });
+  };
+  for (size_t i = 0; i < constraints.inputs.size(); ++i) constrainOperand(i, kernel.inputs[i], constraints.inputs[i]);
+  for (size_t i = 0; i < constraints.outputs.size(); ++i)
+    constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
+}
+
+Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs) {
+  const auto outputs = tuple.begin() + static_cast<ptrdiff_t>(kernel.inputs.size());
+  return {.inputs = {tuple.begin(), outputs}, .outputs = {outputs, tuple.end()}, .knobs = knobs};
+}
+
+}  // namespace
+
+bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
+  const std::vector<int> values = operandValues(kernel);
+  if (const auto *loop = std::get_if<LoopKnobs>(&knobs)) {
+    if (loop->vectorWidth == 1) return true;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (isVectorAccessed(kernel, values[i], layouts[i], loop->vectorAxis, loop->vectorWidth)) return true;
+    return false;
+  }
+  if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
+    if (transpose->vectorWidth == 1) return true;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int fastest = kernel.values[values[i]].axes[static_cast<size_t>(layouts[i].order.back())];
+      if (!isVectorAccessed(kernel, values[i], layouts[i], fastest, transpose->vectorWidth)) return false;
+      if (kernel.axes[fastest].extent % transpose->vectorWidth != 0) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
+                                                    std::vector<Exclusion> *excluded) {
+  std::vector<ConfigurationSpace> spaces;
+  for (const FamilyEntry &family : families) {
+    FamilyAnswer answer = family.space(kernel, device);
+    if (answer.space) spaces.push_back(std::move(*answer.space));
+    else if (excluded) excluded->push_back({std::string(family.name), answer.reason});
+  }
+  return spaces;
+}
+
+bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(const LayoutTuple &)> &visit) {
+  for (const LayoutTuple &tuple : space.tuples)
+    if (!visit(tuple)) return false;
+  if (space.choices.empty()) return true;
+  LayoutTuple tuple(space.choices.size());
+  const std::function<bool(size_t)> descend = [&](size_t operand) {
+    if (operand == tuple.size()) return visit(tuple);
+    for (const Layout &layout : space.choices[operand]) {
+      tuple[operand] = layout;
+      if (!descend(operand + 1)) return false;
+    }
+    return true;
+  };
+  return descend(0);
+}
+
+void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
+                          const std::function<bool(const Configuration &)> &visit) {
+  for (ConfigurationSpace &space : configurationSpaces(kernel, device)) {
+    constrain(space, kernel, constraints);
+    const bool finished = forEachTuple(space, [&](const LayoutTuple &tuple) {
+      for (const Knobs &knobs : space.knobs)
+        if (isUseful(kernel, tuple, knobs) && !visit(toConfiguration(kernel, tuple, knobs))) return false;
+      return true;
+    });
+    if (!finished) return;
+  }
+}
+
+Configurations enumerate(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints) {
+  Configurations result;
+  configurationSpaces(kernel, device, &result.excluded);
+  forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
+    result.legal.push_back(configuration);
+    return true;
+  });
+  std::sort(result.legal.begin(), result.legal.end());
+  result.legal.erase(std::unique(result.legal.begin(), result.legal.end()), result.legal.end());
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+// One kernel family: which kernels it takes, and its configurations of one kernel in factored form. Internal to configure
+// and select; Families.cpp holds the table.
+#pragma once
+
+#include "passes/configure/Families.h"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// Layouts of every operand: inputs first, then outputs.
+using LayoutTuple = std::vector<Layout>;
+
+/// The configurations of one family for one kernel: every layout choice with every knob that `isUseful`. Layouts are
+/// either a free product (one list an operand) or an explicit list of tuples, whichever the family's rule is.
+struct ConfigurationSpace {
+  std::string family;
+  std::vector<std::vector<Layout>> choices = {};  ///< per operand; the product of them; empty if `tuples` is used
+  std::vector<LayoutTuple> tuples = {};
+  std::vector<Knobs> knobs = {};
+
+  bool isEmpty() const { return knobs.empty() || (choices.empty() && tuples.empty()); }
+};
+
+/// Either the space of one family, or why the family does not take the kernel.
+struct FamilyAnswer {
+  std::optional<ConfigurationSpace> space = {};
+  std::string reason = {};  ///< names the op, axis or tensor and the limit
+};
+
+FamilyAnswer loopSpace(const Kernel &kernel, const Device &device);
+FamilyAnswer transposeSpace(const Kernel &kernel, const Device &device);
+FamilyAnswer contractionSpace(const Kernel &kernel, const Device &device);
+FamilyAnswer viewSpace(const Kernel &kernel, const Device &device);
+
+/// The spaces of all families that take the kernel, in the table's order; reasons of the others in `excluded`.
+std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
+                                                    std::vector<Exclusion> *excluded = nullptr);
+
+/// Whether these knobs differ from cheaper-to-name ones under these layouts: a vector that no operand can use is the
+/// scalar kernel in disguise.
+bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs);
+
+/// Visits every layout tuple of a space; `visit` returns false to stop. Returns false if stopped.
+bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(const LayoutTuple &)> &visit);
+
+/// Operand values: inputs, then outputs.
+std::vector<int> operandValues(const Kernel &kernel);
+std::vector<int64_t> extentsOf(const Kernel &kernel, int value);
+
+/// The dense layouts worth telling apart: permutations of the dimensions with extent above 1; dimensions of extent 1
+/// come first, where they change no stride. Values of rank 1 have one.
+std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents);
+/// The member of distinctLayouts() with the same strides, for any dense layout.
+Layout normalized(const Layout &layout, const std::vector<int64_t> &extents);
+
+/// Whether an operand is read or written `width` neighbours at once along a kernel axis: the axis is its fastest, and every
+/// other stride and the offset keep the alignment. Code generation falls back to single elements otherwise.
+bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width);
+
+}  // namespace weft

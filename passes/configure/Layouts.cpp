@@ -1,0 +1,49 @@
+// What families share about layouts: which are distinct, and which allow vector accesses.
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+
+namespace weft {
+
+std::vector<int> operandValues(const Kernel &kernel) {
+  std::vector<int> values = kernel.inputs;
+  values.insert(values.end(), kernel.outputs.begin(), kernel.outputs.end());
+  return values;
+}
+
+std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+  std::vector<int64_t> extents;
+  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  return extents;
+}
+
+Layout normalized(const Layout &layout, const std::vector<int64_t> &extents) {
+  Layout result = layout;
+  std::stable_partition(result.order.begin(), result.order.end(), [&](int dimension) { return extents[dimension] == 1; });
+  const auto large = std::find_if(result.order.begin(), result.order.end(), [&](int dimension) { return extents[dimension] > 1; });
+  std::sort(result.order.begin(), large);
+  return result;
+}
+
+std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
+  Layout layout = normalized(rowMajor(extents.size()), extents);
+  const auto large = std::find_if(layout.order.begin(), layout.order.end(), [&](int dimension) { return extents[dimension] > 1; });
+  std::vector<Layout> layouts;
+  do layouts.push_back(layout);
+  while (std::next_permutation(large, layout.order.end()));
+  return layouts;
+}
+
+bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width) {
+  const std::vector<int> &axes = kernel.values[value].axes;
+  const std::vector<int64_t> extents = extentsOf(kernel, value), strides = stridesOf(layout, extents);
+  if (layout.offset % width != 0 || layout.alignment < width * sizeOf(kernel.values[value].dtype)) return false;
+  bool isFastest = false;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] == axis) isFastest = strides[i] == 1;
+    else if (extents[i] > 1 && strides[i] % width != 0) return false;
+  }
+  return isFastest;
+}
+
+}  // namespace weft

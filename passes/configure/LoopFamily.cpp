@@ -1,0 +1,154 @@
+// Loop family: kernels without contraction, in any layout of every operand.
+//
+// The iteration space is the axes of the outputs and the reduced axes. Its mappings, which code generation follows:
+//   map          no reduction; one thread takes `vectorWidth` neighbours along vectorAxis, neighbouring threads lie along
+//                laneAxis, the other axes follow in the order of the first output's layout;
+//   row          one reduced axis, vectorAxis = laneAxis = the reduced axis, one warp or one block a row;
+//   sequential   each thread walks the reduced axes; neighbouring threads lie along another axis, which is also the
+//                vector axis.
+// An operand that cannot be accessed in vectors is accessed element by element, so layouts and knobs are independent.
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+constexpr int widths[] = {1, 2, 4, 8};
+constexpr int64_t maximumAccessBytes = 16;
+constexpr int mapThreads[] = {64, 128, 256, 512};
+constexpr int warpThreads[] = {64, 128, 256};
+constexpr int blockThreads[] = {64, 128, 256, 512};
+constexpr int sequentialThreads[] = {64, 128, 256};
+constexpr int warpSize = 32;
+constexpr size_t maximumPermutedRank = 5;  ///< 120 layouts; tensors of transformer layers have at most 5 dimensions
+
+/// The iteration space of a loop kernel.
+struct LoopSpace {
+  std::vector<int> independent;  ///< axes of extent above 1 that outputs run over and no op reduces
+  std::vector<int> reduced;      ///< axes that every reduction of the body reduces
+  std::string reason;            ///< why the family does not take the kernel; empty if it does
+};
+
+/// Axes that stand for another one: sub-vectors of a local softmax are walked along the axis they divide.
+std::set<int> derivedAxes(const Kernel &kernel) {
+  std::set<int> derived;
+  for (const BodyOp &op : kernel.body) {
+    if (op.name != "local_softmax") continue;
+    const std::vector<int> &divided = kernel.values[op.operands[0]].axes;
+    for (int result : op.results)
+      for (int axis : kernel.values[result].axes)
+        if (std::find(divided.begin(), divided.end(), axis) == divided.end()) derived.insert(axis);
+  }
+  return derived;
+}
+
+LoopSpace iterationSpace(const Kernel &kernel) {
+  LoopSpace space;
+  for (const BodyOp &op : kernel.body) {
+    if (op.operatorClass == OperatorClass::contraction) {
+      space.reason = "'" + op.name + "' is a contraction";
+      return space;
+    }
+    if (op.reducedAxes.empty()) continue;
+    std::vector<int> reduced = op.reducedAxes;
+    std::sort(reduced.begin(), reduced.end());
+    if (!space.reduced.empty() && space.reduced != reduced) {
+      space.reason = "'" + op.name + "' reduces other axes than the op before it; one kernel reduces one set of axes";
+      return space;
+    }
+    space.reduced = reduced;
+  }
+  const std::set<int> derived = derivedAxes(kernel);
+  std::set<int> independent;
+  for (int output : kernel.outputs)
+    for (int axis : kernel.values[output].axes)
+      if (kernel.axes[axis].extent > 1 && !derived.contains(axis)) independent.insert(axis);
+  for (int axis : space.reduced) independent.erase(axis);
+  space.independent.assign(independent.begin(), independent.end());
+  return space;
+}
+
+/// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent.
+std::vector<int> widthsAlong(const Kernel &kernel, int axis) {
+  int64_t largest = 1;
+  for (int value : operandValues(kernel)) {
+    const std::vector<int> &axes = kernel.values[value].axes;
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end())
+      largest = std::max(largest, sizeOf(kernel.values[value].dtype));
+  }
+  std::vector<int> result;
+  for (int width : widths)
+    if (width * largest <= maximumAccessBytes && width <= kernel.axes[axis].extent) result.push_back(width);
+  return result;
+}
+
+std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
+  std::vector<Knobs> knobs;
+  for (int threads : mapThreads) {
+    if (space.independent.empty()) knobs.push_back(LoopKnobs{.threads = threads});
+    for (int vectorAxis : space.independent)
+      for (int width : widthsAlong(kernel, vectorAxis))
+        for (int laneAxis : space.independent) {
+          if (width == 1 && laneAxis != vectorAxis) continue;  // the same as vectors of 1 along laneAxis
+          knobs.push_back(LoopKnobs{.vectorAxis = vectorAxis, .vectorWidth = width, .laneAxis = laneAxis, .threads = threads});
+        }
+  }
+  return knobs;
+}
+
+/// One warp or one block a row; the row lies along the reduced axis.
+void addRowKnobs(const Kernel &kernel, int axis, std::vector<Knobs> &knobs) {
+  for (int width : widthsAlong(kernel, axis)) {
+    LoopKnobs row{.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis};
+    row.reduction = ReductionMapping::warp;
+    row.threadsPerRow = warpSize;
+    for (int threads : warpThreads) {
+      row.threads = threads;
+      knobs.push_back(row);
+    }
+    row.reduction = ReductionMapping::block;
+    for (int threads : blockThreads) {
+      // Half of the block without work is a smaller block in disguise.
+      if (static_cast<int64_t>(threads) / 2 * width >= kernel.axes[axis].extent) continue;
+      row.threads = row.threadsPerRow = threads;
+      knobs.push_back(row);
+    }
+  }
+}
+
+std::vector<Knobs> reductionKnobs(const Kernel &kernel, const LoopSpace &space) {
+  std::vector<Knobs> knobs;
+  if (space.reduced.size() == 1) addRowKnobs(kernel, space.reduced[0], knobs);
+  for (int threads : sequentialThreads) {
+    LoopKnobs sequential{.reduction = ReductionMapping::sequential, .threads = threads};
+    if (space.independent.empty()) knobs.push_back(sequential);
+    for (int axis : space.independent)
+      for (int width : widthsAlong(kernel, axis)) {
+        sequential.vectorAxis = sequential.laneAxis = axis;
+        sequential.vectorWidth = width;
+        knobs.push_back(sequential);
+      }
+  }
+  return knobs;
+}
+
+std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
+  const std::vector<int64_t> extents = extentsOf(kernel, value);
+  if (extents.size() > maximumPermutedRank) return {normalized(rowMajor(extents.size()), extents)};
+  return distinctLayouts(extents);
+}
+
+}  // namespace
+
+FamilyAnswer loopSpace(const Kernel &kernel, const Device &) {
+  const LoopSpace iteration = iterationSpace(kernel);
+  if (!iteration.reason.empty()) return {.reason = iteration.reason};
+  ConfigurationSpace space{.family = "loop"};
+  for (int value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
+  space.knobs = iteration.reduced.empty() ? mapKnobs(kernel, iteration) : reductionKnobs(kernel, iteration);
+  return {.space = std::move(space)};
+}
+
+}  // namespace weft

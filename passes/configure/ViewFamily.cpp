@@ -1,0 +1,125 @@
+// View family: movement ops that cost nothing because the result's elements already lie where its layout says.
+//
+//   slice         the sliced axis is slowest: the result is a dense block at an offset
+//   concat        the joined axis is slowest: the operands are dense blocks of the result's buffer, and whoever writes them
+//                 writes there (selection admits this only where the operands are free to move)
+//   split, merge  the parts of the axis stay adjacent, in order
+//   transpose     the physical order stays, the logical order changes; identity: both stay
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+/// Kernel axes of a value in layout order, without those of extent 1.
+std::vector<int> physicalAxes(const Kernel &kernel, int value, const Layout &layout) {
+  std::vector<int> axes;
+  for (int dimension : layout.order)
+    if (const int axis = kernel.values[value].axes[dimension]; kernel.axes[axis].extent > 1) axes.push_back(axis);
+  return axes;
+}
+
+int64_t integerAttribute(const BodyOp &op, const std::string &name) { return std::get<int64_t>(op.attributes.at(name)); }
+
+/// The dimension that varies slowest among those of extent above 1; -1 if there is none.
+int slowestDimension(const Layout &layout, const std::vector<int64_t> &extents) {
+  for (int dimension : layout.order)
+    if (extents[dimension] > 1) return dimension;
+  return -1;
+}
+
+std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
+  const BodyOp &op = kernel.body[0];
+  const int input = kernel.inputs[0], output = kernel.outputs[0];
+  const int64_t axis = integerAttribute(op, "axis"), start = integerAttribute(op, "start");
+  const std::vector<int64_t> extents = extentsOf(kernel, input), resultExtents = extentsOf(kernel, output);
+  std::vector<LayoutTuple> tuples;
+  for (const Layout &from : distinctLayouts(extents)) {
+    if (extents != resultExtents && slowestDimension(from, extents) != axis) continue;
+    Layout to = normalized(from, resultExtents);
+    to.offset = start * stridesOf(from, extents)[static_cast<size_t>(axis)];
+    if (to.offset * sizeOf(kernel.values[output].dtype) % to.alignment == 0) tuples.push_back({from, to});
+  }
+  return tuples;
+}
+
+/// All operands and the result in one order of dimensions with the joined axis slowest, every block aligned.
+std::vector<LayoutTuple> concatTuples(const Kernel &kernel) {
+  const int output = kernel.outputs[0];
+  const std::vector<int64_t> extents = extentsOf(kernel, output);
+  const auto axis = static_cast<int>(integerAttribute(kernel.body[0], "axis"));
+  std::vector<LayoutTuple> tuples;
+  for (const Layout &layout : distinctLayouts(extents)) {
+    if (slowestDimension(layout, extents) != axis) continue;
+    LayoutTuple tuple;
+    int64_t bytes = 0;
+    bool aligned = true;
+    for (int input : kernel.inputs) {
+      Layout block = normalized(layout, extentsOf(kernel, input));
+      block.offset = bytes / sizeOf(kernel.values[input].dtype);
+      aligned = aligned && bytes % block.alignment == 0;
+      bytes += kernel.bytes(input);
+      tuple.push_back(block);
+    }
+    tuple.push_back(layout);
+    if (aligned) tuples.push_back(tuple);
+  }
+  return tuples;
+}
+
+/// `whole` in the layout order of a value whose axis `axis` was split into `parts`, or nothing if they are not adjacent.
+std::optional<std::vector<int>> joined(const std::vector<int> &physical, const std::vector<int> &parts, int axis) {
+  if (parts.empty()) return physical;
+  const auto found = std::search(physical.begin(), physical.end(), parts.begin(), parts.end());
+  if (found == physical.end()) return std::nullopt;
+  std::vector<int> result(physical.begin(), found);
+  result.push_back(axis);
+  result.insert(result.end(), found + static_cast<ptrdiff_t>(parts.size()), physical.end());
+  return result;
+}
+
+std::vector<int> absentFrom(const Kernel &kernel, int value, int other) {
+  std::vector<int> absent;
+  const std::vector<int> &others = kernel.values[other].axes;
+  for (int axis : kernel.values[value].axes)
+    if (kernel.axes[axis].extent > 1 && std::find(others.begin(), others.end(), axis) == others.end()) absent.push_back(axis);
+  return absent;
+}
+
+/// split_axis, merge_axes, transpose, identity: the same elements in the same physical order under other names.
+std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
+  const int input = kernel.inputs[0], output = kernel.outputs[0];
+  const std::vector<int> inputOnly = absentFrom(kernel, input, output), outputOnly = absentFrom(kernel, output, input);
+  if (inputOnly.size() > 1 && outputOnly.size() > 1) return {};
+  const std::vector<Layout> outputLayouts = distinctLayouts(extentsOf(kernel, output));
+  std::vector<LayoutTuple> tuples;
+  for (const Layout &from : distinctLayouts(extentsOf(kernel, input)))
+    for (const Layout &to : outputLayouts) {
+      const auto a = physicalAxes(kernel, input, from), b = physicalAxes(kernel, output, to);
+      // One side names the axis once, the other as adjacent parts; bring both to the side with one name.
+      const bool merges = inputOnly.size() >= outputOnly.size();
+      const int whole = merges ? (outputOnly.empty() ? -1 : outputOnly[0]) : (inputOnly.empty() ? -1 : inputOnly[0]);
+      const auto joinedInput = merges ? joined(a, inputOnly, whole) : std::optional(a);
+      const auto joinedOutput = merges ? std::optional(b) : joined(b, outputOnly, whole);
+      if (joinedInput && joinedInput == joinedOutput) tuples.push_back({from, to});
+    }
+  return tuples;
+}
+
+}  // namespace
+
+FamilyAnswer viewSpace(const Kernel &kernel, const Device &) {
+  if (kernel.body.size() != 1 || kernel.body[0].operatorClass != OperatorClass::movement)
+    return {.reason = "the body is not one movement op"};
+  const std::string &op = kernel.body[0].name;
+  ConfigurationSpace space{.family = "view", .knobs = {ViewKnobs{}}};
+  if (op == "slice") space.tuples = sliceTuples(kernel);
+  else if (op == "concat") space.tuples = concatTuples(kernel);
+  else if (op == "split_axis" || op == "merge_axes" || op == "transpose" || op == "identity") space.tuples = regroupTuples(kernel);
+  else return {.reason = "'" + op + "' moves elements in every layout"};
+  if (space.isEmpty()) return {.reason = "no layout makes '" + op + "' free"};
+  return {.space = std::move(space)};
+}
+
+}  // namespace weft
