@@ -14,7 +14,7 @@ namespace weft {
 /// Dense unless `strides` is given (elements, one per dimension in logical order; a view of a stacked tensor).
 struct Layout {
   std::vector<int> order;
-  std::vector<int64_t> strides;
+  std::vector<int64_t> strides = {};
   int64_t offset = 0;      ///< elements from the start of the buffer
   int64_t alignment = 16;  ///< bytes that the address of element zero is known to be a multiple of
   bool operator==(const Layout &) const = default;

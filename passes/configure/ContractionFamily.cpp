@@ -59,6 +59,7 @@ std::vector<Layout> arrangements(const Kernel &kernel, int value, const std::arr
   std::vector<Group> order;
   for (Group group : present)
     if (!groups[group].empty()) order.push_back(group);
+  std::sort(order.begin(), order.end());
   std::vector<Layout> layouts;
   const std::vector<int> &axes = kernel.values[value].axes;
   do {

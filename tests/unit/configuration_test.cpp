@@ -1,0 +1,202 @@
+// Families: which configurations a kernel has, against counts and properties that can be worked out by hand.
+#include "passes/configure/Families.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+const Device &device() { return findDevice("h200"); }
+
+template <typename KnobsOfFamily>
+std::vector<Configuration> only(const std::vector<Configuration> &configurations) {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : configurations)
+    if (std::holds_alternative<KnobsOfFamily>(configuration.knobs)) result.push_back(configuration);
+  return result;
+}
+
+std::set<std::vector<Layout>> layoutTuples(const std::vector<Configuration> &configurations) {
+  std::set<std::vector<Layout>> tuples;
+  for (const Configuration &configuration : configurations) {
+    std::vector<Layout> tuple = configuration.inputs;
+    tuple.insert(tuple.end(), configuration.outputs.begin(), configuration.outputs.end());
+    tuples.insert(tuple);
+  }
+  return tuples;
+}
+
+/// Element offset of a point under strides.
+int64_t offsetOf(const std::vector<int64_t> &strides, const std::vector<int64_t> &point) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < strides.size(); ++i) offset += strides[i] * point[i];
+  return offset;
+}
+
+}  // namespace
+
+TEST_CASE("a map takes every permutation of every operand") {
+  const Kernel kernel = reluKernel({{'b', 2}, {'j', 8}, {'i', 16}}, "bji");
+  const Configurations all = enumerate(kernel, device());
+  CHECK(layoutTuples(all.legal).size() == 36);
+  CHECK(std::is_sorted(all.legal.begin(), all.legal.end()));
+  CHECK(std::adjacent_find(all.legal.begin(), all.legal.end()) == all.legal.end());
+}
+
+TEST_CASE("accesses have at most 16 bytes") {
+  for (const auto &[type, widest] : std::map<DType, int>{{DType::f32, 4}, {DType::f16, 8}}) {
+    int seen = 0;
+    for (const Configuration &configuration : enumerate(reluKernel({{'j', 8}, {'i', 64}}, "ji", type), device()).legal)
+      seen = std::max(seen, std::get<LoopKnobs>(configuration.knobs).vectorWidth);
+    CHECK(seen == widest);
+  }
+}
+
+TEST_CASE("an odd pitch leaves only scalar kernels") {
+  // Along i the other stride is 33, along j it is 7: no layout keeps vectors aligned.
+  for (const Configuration &configuration : enumerate(reluKernel({{'j', 7}, {'i', 33}}, "ji"), device()).legal)
+    CHECK(std::get<LoopKnobs>(configuration.knobs).vectorWidth == 1);
+}
+
+TEST_CASE("extents of one have no layouts of their own") {
+  CHECK(layoutTuples(enumerate(reluKernel({{'b', 1}, {'j', 8}, {'i', 16}}, "bji"), device()).legal).size() == 4);
+}
+
+TEST_CASE("a softmax is mapped to warps, blocks and threads") {
+  std::set<ReductionMapping> mappings;
+  for (const Configuration &configuration : enumerate(softmaxKernel({{'j', 64}, {'k', 512}}, "jk"), device()).legal) {
+    const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
+    mappings.insert(knobs.reduction);
+    if (knobs.reduction != ReductionMapping::sequential) CHECK((knobs.vectorAxis == knobs.laneAxis && knobs.laneAxis == 1));
+    else CHECK(knobs.laneAxis == 0);
+  }
+  CHECK(mappings == std::set{ReductionMapping::warp, ReductionMapping::block, ReductionMapping::sequential});
+}
+
+TEST_CASE("two different reductions do not share a kernel, and the reason names the op") {
+  KernelBuilder builder("both", {{'j', 4}, {'k', 8}});
+  const int x = builder.input("x", "jk");
+  const int p = builder.op("softmax", OperatorClass::normalization, {x}, "p", "jk", "k");
+  const int s = builder.op("reduce", OperatorClass::normalization, {p}, "s", "k", "j");
+  const Configurations all = enumerate(builder.build({s}), device());
+  CHECK(all.legal.empty());
+  const auto loop = std::find_if(all.excluded.begin(), all.excluded.end(), [](const Exclusion &e) { return e.family == "loop"; });
+  REQUIRE(loop != all.excluded.end());
+  CHECK(loop->reason.find("'reduce'") != std::string::npos);
+}
+
+TEST_CASE("constraints keep only the asked layouts") {
+  const Kernel kernel = reluKernel({{'j', 8}, {'i', 16}}, "ji");
+  const Layout columnMajor{.order = {1, 0}};
+  const Configurations all = enumerate(kernel, device(), {.inputs = {rowMajor(2)}, .outputs = {columnMajor}});
+  REQUIRE(!all.legal.empty());
+  for (const Configuration &configuration : all.legal) {
+    CHECK(configuration.inputs[0] == rowMajor(2));
+    CHECK(configuration.outputs[0] == columnMajor);
+  }
+}
+
+TEST_CASE("lazy enumeration stops when asked") {
+  int visited = 0;
+  forEachConfiguration(reluKernel({{'j', 8}, {'i', 16}}, "ji"), device(), {}, [&](const Configuration &) { return ++visited < 5; });
+  CHECK(visited == 5);
+}
+
+TEST_CASE("a projection has 2 orders of m, 2 of n, and 2 arrangements an operand") {
+  // phi,bji->phbj: m = {p,h}, n = {b,j}, k = {i}.
+  const Kernel kernel = contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj");
+  CHECK(layoutTuples(enumerate(kernel, device()).legal).size() == 2 * 2 * 2 * 2 * 2);
+}
+
+TEST_CASE("a batch axis is never fastest") {
+  // phbk,phbj->hbjk: batch {h,b} in 2 orders; 4 of 6 arrangements an operand.
+  const Kernel kernel = contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk");
+  const auto configurations = enumerate(kernel, device()).legal;
+  CHECK(layoutTuples(configurations).size() == 2 * 4 * 4 * 4);
+  for (const Configuration &configuration : configurations) {
+    const int fastest = configuration.inputs[0].order.back();  // p h b k
+    CHECK((fastest == 0 || fastest == 3));
+  }
+}
+
+TEST_CASE("every legal layout of a contraction is one strided product of the right elements") {
+  const std::map<char, int64_t> extents = {{'p', 2}, {'h', 3}, {'b', 2}, {'k', 4}, {'j', 5}};
+  const Kernel kernel = contractKernel(extents, "phbk", "phbj", "hbjk");
+  for (const Configuration &configuration : enumerate(kernel, device()).legal) {
+    const auto product = matrixProduct(kernel, configuration);
+    REQUIRE(product);
+    CHECK((product->batch == 6 && product->m == 4 && product->n == 5 && product->k == 2));
+    // The elements that the product addresses are those that the layouts place: compare the multiset of addresses that
+    // each result element reads.
+    const auto a = stridesOf(configuration.inputs[0], {2, 3, 2, 4}), c = stridesOf(configuration.outputs[0], {3, 2, 5, 4});
+    std::set<std::pair<int64_t, int64_t>> placed, addressed;
+    for (int64_t p = 0; p < 2; ++p)
+      for (int64_t h = 0; h < 3; ++h)
+        for (int64_t b = 0; b < 2; ++b)
+          for (int64_t k = 0; k < 4; ++k)
+            for (int64_t j = 0; j < 5; ++j) placed.insert({offsetOf(a, {p, h, b, k}), offsetOf(c, {h, b, j, k})});
+    for (int64_t batch = 0; batch < 6; ++batch)
+      for (int64_t m = 0; m < 4; ++m)
+        for (int64_t n = 0; n < 5; ++n)
+          for (int64_t k = 0; k < 2; ++k)
+            addressed.insert({batch * product->batchStrideA + m * product->strideAm + k * product->strideAk,
+                              batch * product->batchStrideC + m * product->strideCm + n * product->strideCn});
+    CHECK(placed == addressed);
+  }
+}
+
+TEST_CASE("layouts that do not merge are no product") {
+  const Kernel kernel = contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'j', 5}}, "phi", "ji", "phj");
+  Configuration configuration{.inputs = {Layout{.order = {0, 2, 1}}, rowMajor(2)}, .outputs = {rowMajor(3)}, .knobs = ContractionKnobs{}};
+  CHECK(!matrixProduct(kernel, configuration));  // p and h have i between them
+  configuration.inputs[0] = rowMajor(3);
+  CHECK(matrixProduct(kernel, configuration));
+}
+
+TEST_CASE("transposes go between different layouts") {
+  const auto all = enumerate(identityKernel({{'h', 4}, {'j', 16}, {'p', 8}}, "hjp"), device()).legal;
+  const auto transposes = only<TransposeKnobs>(all);
+  CHECK(layoutTuples(transposes).size() == 30);
+  for (const Configuration &configuration : transposes) CHECK(configuration.inputs[0] != configuration.outputs[0]);
+}
+
+namespace {
+Kernel sliceKernel(int64_t start, int64_t size) {
+  KernelBuilder builder("slice", {{'q', 96}, {'s', size}, {'i', 32}});
+  const int x = builder.input("x", "qi");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "si");
+  builder.last().attributes = {{"axis", int64_t(0)}, {"start", start}, {"size", size}};
+  return builder.build({y});
+}
+}  // namespace
+
+TEST_CASE("a slice is a view where its axis is slowest") {
+  const auto views = only<ViewKnobs>(enumerate(sliceKernel(32, 32), device()).legal);
+  REQUIRE(views.size() == 1);
+  CHECK(views[0].inputs[0] == rowMajor(2));
+  CHECK(views[0].outputs[0].offset == 32 * 32);
+}
+
+TEST_CASE("a slice that would break the alignment is no view") {
+  KernelBuilder builder("slice", {{'q', 9}, {'s', 4}});
+  const int x = builder.input("x", "q");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "s");
+  builder.last().attributes = {{"axis", int64_t(0)}, {"start", int64_t(1)}, {"size", int64_t(4)}};
+  CHECK(only<ViewKnobs>(enumerate(builder.build({y}), device()).legal).empty());
+}
+
+TEST_CASE("splitting an axis is a view in every layout that keeps the parts adjacent") {
+  KernelBuilder builder("split", {{'b', 4}, {'i', 64}, {'h', 8}, {'p', 8}});
+  const int x = builder.input("x", "bi");
+  const int y = builder.op("split_axis", OperatorClass::movement, {x}, "y", "bhp");
+  builder.last().attributes = {{"axis", int64_t(1)}, {"sizes", std::vector<int64_t>{8, 8}}};
+  const auto views = only<ViewKnobs>(enumerate(builder.build({y}), device()).legal);
+  REQUIRE(views.size() == 2);
+  CHECK((views[0].inputs[0] == rowMajor(2) && views[0].outputs[0] == rowMajor(3)));
+  CHECK((views[1].inputs[0].order == std::vector<int>{1, 0} && views[1].outputs[0].order == std::vector<int>{1, 2, 0}));
+}
