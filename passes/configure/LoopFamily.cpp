@@ -3,7 +3,7 @@
 // The iteration space is the axes of the outputs and the reduced axes. Its mappings, which code generation follows:
 //   map          no reduction; one thread takes `vectorWidth` neighbours along vectorAxis, neighbouring threads lie along
 //                laneAxis, the other axes follow in the order of the first output's layout;
-//   row          one reduced axis, vectorAxis = laneAxis = the reduced axis, one warp or one block a row;
+//   row          vectorAxis = laneAxis = a reduced axis; a part of a warp, a warp or a block shares one row;
 //   sequential   each thread walks the reduced axes; neighbouring threads lie along another axis, which is also the
 //                vector axis.
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and knobs are independent.
@@ -21,7 +21,9 @@ constexpr int mapThreads[] = {64, 128, 256, 512};
 constexpr int warpThreads[] = {64, 128, 256};
 constexpr int blockThreads[] = {64, 128, 256, 512};
 constexpr int sequentialThreads[] = {64, 128, 256};
+constexpr int warpShares[] = {8, 16, 32};  ///< lanes that share a row
 constexpr int warpSize = 32;
+constexpr int64_t shortRow = 256;  ///< elements; only shorter rows are given to a part of a warp
 constexpr size_t maximumPermutedRank = 5;  ///< 120 layouts; tensors of transformer layers have at most 5 dimensions
 
 /// The iteration space of a loop kernel.
@@ -67,7 +69,21 @@ LoopSpace iterationSpace(const Kernel &kernel) {
       if (kernel.axes[axis].extent > 1 && !derived.contains(axis)) independent.insert(axis);
   for (int axis : space.reduced) independent.erase(axis);
   space.independent.assign(independent.begin(), independent.end());
+  for (int output : kernel.outputs) {
+    const std::vector<int> &axes = kernel.values[output].axes;
+    for (int axis : space.independent)
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+        space.reason = "output '" + kernel.values[output].name + "' lacks the axis '" + kernel.axes[axis].name +
+                       "' of another output; one kernel has one space";
+  }
   return space;
+}
+
+/// Elements of one row along a reduced axis: a local softmax divides its axis into sub-vectors.
+int64_t rowExtent(const Kernel &kernel, int axis) {
+  for (const BodyOp &op : kernel.body)
+    if (op.name == "local_softmax") return std::min(kernel.axes[axis].extent, std::get<int64_t>(op.attributes.at("tile")));
+  return kernel.axes[axis].extent;
 }
 
 /// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent.
@@ -98,20 +114,25 @@ std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
   return knobs;
 }
 
-/// One warp or one block a row; the row lies along the reduced axis.
-void addRowKnobs(const Kernel &kernel, int axis, std::vector<Knobs> &knobs) {
+/// A warp, a part of one, or a block for each row; neighbouring lanes lie along the reduced axis.
+void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, std::vector<Knobs> &knobs) {
   for (int width : widthsAlong(kernel, axis)) {
+    // Where half of the threads of a row would have no work, half as many do the same.
+    const auto wasteful = [&](int threadsPerRow) { return static_cast<int64_t>(threadsPerRow) / 2 * width >= rowElements; };
     LoopKnobs row{.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis};
     row.reduction = ReductionMapping::warp;
-    row.threadsPerRow = warpSize;
-    for (int threads : warpThreads) {
-      row.threads = threads;
-      knobs.push_back(row);
+    for (int lanes : warpShares) {
+      if (lanes > warpShares[0] && wasteful(lanes)) continue;
+      if (lanes < warpSize && rowElements > shortRow) continue;
+      row.threadsPerRow = lanes;
+      for (int threads : warpThreads) {
+        row.threads = threads;
+        knobs.push_back(row);
+      }
     }
     row.reduction = ReductionMapping::block;
     for (int threads : blockThreads) {
-      // Half of the block without work is a smaller block in disguise.
-      if (static_cast<int64_t>(threads) / 2 * width >= kernel.axes[axis].extent) continue;
+      if (wasteful(threads)) continue;
       row.threads = row.threadsPerRow = threads;
       knobs.push_back(row);
     }
@@ -120,7 +141,10 @@ void addRowKnobs(const Kernel &kernel, int axis, std::vector<Knobs> &knobs) {
 
 std::vector<Knobs> reductionKnobs(const Kernel &kernel, const LoopSpace &space) {
   std::vector<Knobs> knobs;
-  if (space.reduced.size() == 1) addRowKnobs(kernel, space.reduced[0], knobs);
+  int64_t rowElements = 1;
+  for (int axis : space.reduced) rowElements *= rowExtent(kernel, axis);
+  for (int axis : space.reduced)
+    if (kernel.axes[axis].extent > 1 || space.reduced.size() == 1) addRowKnobs(kernel, axis, rowElements, knobs);
   for (int threads : sequentialThreads) {
     LoopKnobs sequential{.reduction = ReductionMapping::sequential, .threads = threads};
     if (space.independent.empty()) knobs.push_back(sequential);
