@@ -27,10 +27,10 @@ function(weft_use_mlir_header name)
   if(NOT TARGET weft_pch_mlir)
     weft_header_library(weft_pch_mlir LINK weft_mlir HEADERS
       <algorithm> <cstdint> <functional> <map> <memory> <optional> <string> <string_view> <variant> <vector>
-      "mlir/IR/Builders.h" "mlir/IR/BuiltinOps.h" "mlir/IR/BuiltinTypes.h" "mlir/IR/DialectImplementation.h"
-      "mlir/IR/OpImplementation.h" "mlir/IR/PatternMatch.h" "mlir/Interfaces/FunctionInterfaces.h"
-      "mlir/Interfaces/SideEffectInterfaces.h" "mlir/Parser/Parser.h" "mlir/Pass/Pass.h" "mlir/Pass/PassManager.h"
-      "llvm/ADT/TypeSwitch.h")
+      <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/DialectImplementation.h>
+      <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h> <mlir/Interfaces/FunctionInterfaces.h>
+      <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Parser/Parser.h> <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h>
+      <llvm/ADT/TypeSwitch.h>)
   endif()
   target_precompile_headers(${name} REUSE_FROM weft_pch_mlir)
 endfunction()

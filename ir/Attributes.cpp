@@ -1,0 +1,168 @@
+// Text and verification of the attributes: axes of a type, layouts of a kernel.
+#include "ir/Weft.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/WeftAttributes.cpp.inc"
+
+namespace weft {
+
+//===-- axes ----------------------------------------------------------------------------------------------------===//
+
+AxesAttr AxesAttr::get(mlir::MLIRContext *context, llvm::ArrayRef<std::string> names) {
+  llvm::SmallVector<mlir::StringAttr> attributes;
+  for (const std::string &name : names)
+    attributes.push_back(mlir::StringAttr::get(context, name));
+  return get(context, attributes, llvm::ArrayRef<int64_t>{});
+}
+
+mlir::Attribute AxesAttr::parse(mlir::AsmParser &parser, mlir::Type) {
+  llvm::SmallVector<mlir::StringAttr> names;
+  llvm::SmallVector<int64_t> ragged;
+  const auto parseName = [&]() -> mlir::ParseResult {
+    std::string name;
+    if (parser.parseKeywordOrString(&name))
+      return mlir::failure();
+    std::string second;
+    if (name == "ragged" && mlir::succeeded(parser.parseOptionalKeywordOrString(&second))) {
+      ragged.push_back(names.size());
+      name = second;
+    }
+    names.push_back(mlir::StringAttr::get(parser.getContext(), name));
+    return mlir::success();
+  };
+  if (parser.parseLess())
+    return {};
+  if (mlir::succeeded(parser.parseOptionalGreater()))
+    return get(parser.getContext(), names, ragged);
+  if (parser.parseCommaSeparatedList(parseName) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), names, ragged);
+}
+
+void AxesAttr::print(mlir::AsmPrinter &printer) const {
+  printer << '<';
+  for (auto [position, name] : llvm::enumerate(getNames())) {
+    printer << (position ? ", " : "");
+    if (llvm::is_contained(getRagged(), static_cast<int64_t>(position)))
+      printer << "ragged ";
+    printer.printKeywordOrString(name.getValue());
+  }
+  printer << '>';
+}
+
+mlir::LogicalResult AxesAttr::verifyEncoding(llvm::ArrayRef<int64_t> shape, mlir::Type,
+                                             llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const {
+  if (shape.size() != getNames().size())
+    return emitError() << "type_c1: " << getNames().size() << " axis names on a tensor of rank " << shape.size();
+  return mlir::success();
+}
+
+//===-- layout --------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+constexpr int64_t defaultAlignment = 16;
+
+mlir::ParseResult parseIntegers(mlir::AsmParser &parser, llvm::SmallVectorImpl<int64_t> &integers) {
+  return parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(integers.emplace_back());
+  });
+}
+
+/// [1, 0, 2] strides [64, 1, 8] offset 128 alignment 2
+LayoutAttr parseLayout(mlir::AsmParser &parser) {
+  llvm::SmallVector<int64_t> order, strides;
+  int64_t offset = 0, alignment = defaultAlignment;
+  if (parseIntegers(parser, order))
+    return {};
+  if (mlir::succeeded(parser.parseOptionalKeyword("strides")) && parseIntegers(parser, strides))
+    return {};
+  if (mlir::succeeded(parser.parseOptionalKeyword("offset")) && parser.parseInteger(offset))
+    return {};
+  if (mlir::succeeded(parser.parseOptionalKeyword("alignment")) && parser.parseInteger(alignment))
+    return {};
+  return LayoutAttr::get(parser.getContext(), order, strides, offset, alignment);
+}
+
+void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout) {
+  const auto list = [&](llvm::ArrayRef<int64_t> integers) {
+    printer << '[';
+    llvm::interleaveComma(integers, printer.getStream());
+    printer << ']';
+  };
+  list(layout.getOrder());
+  if (!layout.getStrides().empty()) {
+    printer << " strides ";
+    list(layout.getStrides());
+  }
+  if (layout.getOffset() != 0)
+    printer << " offset " << layout.getOffset();
+  if (layout.getAlignment() != defaultAlignment)
+    printer << " alignment " << layout.getAlignment();
+}
+
+mlir::ParseResult parseLayoutList(mlir::AsmParser &parser, llvm::SmallVectorImpl<LayoutAttr> &layouts,
+                                  llvm::StringRef end) {
+  // An empty side is written as nothing.
+  if (end == "->" ? mlir::succeeded(parser.parseOptionalArrow()) : mlir::succeeded(parser.parseOptionalGreater()))
+    return mlir::success();
+  const auto parseOne = [&]() -> mlir::ParseResult {
+    layouts.push_back(parseLayout(parser));
+    return mlir::success(layouts.back() != nullptr);
+  };
+  if (parser.parseCommaSeparatedList(parseOne))
+    return mlir::failure();
+  return end == "->" ? parser.parseArrow() : parser.parseGreater();
+}
+
+}  // namespace
+
+LayoutAttr LayoutAttr::get(mlir::MLIRContext *context, const Layout &layout) {
+  llvm::SmallVector<int64_t> order(layout.order.begin(), layout.order.end());
+  return get(context, order, layout.strides, layout.offset, layout.alignment);
+}
+
+Layout LayoutAttr::toLayout() const {
+  return Layout{.order = std::vector<int>(getOrder().begin(), getOrder().end()),
+                .strides = getStrides().vec(),
+                .offset = getOffset(),
+                .alignment = getAlignment()};
+}
+
+mlir::Attribute LayoutAttr::parse(mlir::AsmParser &parser, mlir::Type) {
+  if (parser.parseLess())
+    return {};
+  LayoutAttr layout = parseLayout(parser);
+  if (!layout || parser.parseGreater())
+    return {};
+  return layout;
+}
+
+void LayoutAttr::print(mlir::AsmPrinter &printer) const {
+  printer << '<';
+  printLayout(printer, *this);
+  printer << '>';
+}
+
+mlir::Attribute LayoutsAttr::parse(mlir::AsmParser &parser, mlir::Type) {
+  llvm::SmallVector<LayoutAttr> inputs, outputs;
+  if (parser.parseLess() || parseLayoutList(parser, inputs, "->") || parseLayoutList(parser, outputs, ">"))
+    return {};
+  return get(parser.getContext(), inputs, outputs);
+}
+
+void LayoutsAttr::print(mlir::AsmPrinter &printer) const {
+  const auto list = [&](llvm::ArrayRef<LayoutAttr> layouts) {
+    llvm::interleaveComma(layouts, printer.getStream(), [&](LayoutAttr layout) { printLayout(printer, layout); });
+  };
+  printer << '<';
+  list(getInputs());
+  printer << " -> ";
+  list(getOutputs());
+  printer << '>';
+}
+
+}  // namespace weft

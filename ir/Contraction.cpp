@@ -1,0 +1,91 @@
+// weft.contract: building, verification, space and flop from its einsum.
+#include "ir/Einsum.h"
+#include "ir/Spaces.h"
+#include "kernel/Error.h"
+
+namespace weft {
+namespace {
+
+/// Of a verified op: its spec parses.
+Einsum einsumOf(ContractOp op) { return parseEinsum(op.getSpec().str()); }
+
+/// Name of each letter: that of the first operand dimension that carries it.
+std::map<char, std::string> namesOf(const Einsum &einsum, mlir::Type a, mlir::Type b) {
+  std::map<char, std::string> names;
+  const auto addTerm = [&](const std::string &term, mlir::Type type) {
+    const std::vector<std::string> axes = axisNames(type);
+    for (size_t dimension = 0; dimension < std::min(term.size(), axes.size()); ++dimension)
+      names.emplace(term[dimension], axes[dimension]);
+  };
+  addTerm(einsum.a, a);
+  addTerm(einsum.b, b);
+  return names;
+}
+
+}  // namespace
+
+void ContractOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef spec, mlir::Value a,
+                       mlir::Value b, std::optional<double> scale, llvm::ArrayRef<std::string> axisNames,
+                       std::optional<DType> dtype) {
+  const Einsum einsum = parseEinsum(spec.str());
+  std::vector<std::string> names = axisNames.vec();
+  if (names.empty()) {
+    const std::map<char, std::string> known = namesOf(einsum, a.getType(), b.getType());
+    for (char letter : einsum.result)
+      names.push_back(known.at(letter));
+  }
+  const mlir::Type element = dtype ? fromDType(builder.getContext(), *dtype) : mlir::getElementTypeOrSelf(a.getType());
+  state.addOperands({a, b});
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.spec = builder.getStringAttr(spec);
+  if (scale)
+    properties.scale = builder.getF64FloatAttr(*scale);
+  state.addTypes(makeTensor(builder.getContext(), names, inferResult(einsum, extents(a.getType()), extents(b.getType())),
+                            element));
+}
+
+mlir::LogicalResult ContractOp::verify() {
+  try {
+    const Einsum einsum = parseEinsum(getSpec().str());
+    const std::vector<int64_t> expected = inferResult(einsum, extents(getA().getType()), extents(getB().getType()));
+    if (extents(getResult().getType()) != expected)
+      return emitOpError() << "contract_c7: einsum \"" << getSpec() << "\" gives extents ["
+                           << llvm::ArrayRef<int64_t>(expected) << "], the result is " << getResult().getType();
+  } catch (const Error &error) {
+    return emitOpError() << error.what();
+  }
+  for (mlir::Value value : {getA(), getB(), mlir::Value(getResult())})
+    if (!mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType())))
+      return emitOpError() << "contract_c8: " << value.getType() << " is not a tensor of floats";
+  return mlir::success();
+}
+
+IterationSpace ContractOp::iterationSpace() {
+  const Einsum einsum = einsumOf(*this);
+  SpaceBuilder builder(*this);
+  for (char letter : einsum.letters()) {
+    std::vector<Place> places;
+    int tensor = 0;
+    for (const std::string *term : {&einsum.a, &einsum.b, &einsum.result}) {
+      if (const size_t at = term->find(letter); at != std::string::npos)
+        places.push_back({tensor, static_cast<int>(at)});
+      ++tensor;
+    }
+    if (einsum.result.find(letter) == std::string::npos)
+      builder.reduced(places);
+    else
+      builder.independent(places);
+  }
+  return builder.take();
+}
+
+double ContractOp::flop() {
+  const std::map<char, int64_t> extentOf =
+      inferExtents(einsumOf(*this), extents(getA().getType()), extents(getB().getType()));
+  double product = 2;
+  for (const auto &[letter, extent] : extentOf)
+    product *= static_cast<double>(extent);
+  return product + (getScale() ? static_cast<double>(elementsWritten()) : 0);
+}
+
+}  // namespace weft

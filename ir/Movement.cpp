@@ -1,0 +1,168 @@
+// Ops that move data and compute nothing: building, verification, spaces.
+#include "ir/Spaces.h"
+
+namespace weft {
+
+//===-- transpose -----------------------------------------------------------------------------------------------===//
+
+void TransposeOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                        llvm::ArrayRef<int64_t> permutation) {
+  const std::vector<std::string> names = axisNames(x.getType());
+  const std::vector<int64_t> all = extents(x.getType());
+  std::vector<std::string> permutedNames;
+  std::vector<int64_t> permuted;
+  for (int64_t dimension : permutation) {
+    permutedNames.push_back(names[dimension]);
+    permuted.push_back(all[dimension]);
+  }
+  state.addOperands(x);
+  state.addTypes(makeTensor(builder.getContext(), permutedNames, permuted, mlir::getElementTypeOrSelf(x.getType())));
+  state.getOrAddProperties<Properties>().permutation = builder.getDenseI64ArrayAttr(permutation);
+}
+mlir::LogicalResult TransposeOp::verify() { return mlir::success(); }
+IterationSpace TransposeOp::iterationSpace() {
+  SpaceBuilder builder(*this);
+  for (auto [dimension, source] : llvm::enumerate(getPermutation()))
+    builder.independent({{1, static_cast<int>(dimension)}, {0, static_cast<int>(source)}});
+  return builder.take();
+}
+double TransposeOp::flop() { return 0; }
+
+//===-- slice and concat ----------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// All axes run through all tensors, except `axis`, which is an axis of its own in each.
+IterationSpace spaceExcept(mlir::Operation *op, int64_t axis) {
+  SpaceBuilder builder(op);
+  for (int dimension = 0; dimension < rankOf(builder.type(0)); ++dimension) {
+    std::vector<Place> places;
+    for (int tensor = 0; tensor <= builder.result(0); ++tensor) {
+      if (dimension == axis)
+        builder.independent({{tensor, dimension}});
+      else
+        places.push_back({tensor, dimension});
+    }
+    if (!places.empty())
+      builder.independent(places);
+  }
+  return builder.take();
+}
+
+}  // namespace
+
+void SliceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis, int64_t start,
+                    int64_t size) {
+  state.addOperands(x);
+  state.addTypes(withExtent(x.getType(), axis, size));
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.axis = builder.getI64IntegerAttr(axis);
+  properties.start = builder.getI64IntegerAttr(start);
+  properties.size = builder.getI64IntegerAttr(size);
+}
+mlir::LogicalResult SliceOp::verify() { return verifyAxis(*this, "slice_c1", getAxis(), getX().getType()); }
+IterationSpace SliceOp::iterationSpace() { return spaceExcept(*this, getAxis()); }
+double SliceOp::flop() { return 0; }
+
+void ConcatOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::ValueRange parts, int64_t axis) {
+  int64_t extent = 0;
+  for (mlir::Value part : parts)
+    extent += extents(part.getType())[axis];
+  state.addOperands(parts);
+  state.addTypes(withExtent(parts.front().getType(), axis, extent));
+  state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
+}
+mlir::LogicalResult ConcatOp::verify() { return mlir::success(); }
+IterationSpace ConcatOp::iterationSpace() { return spaceExcept(*this, getAxis()); }
+double ConcatOp::flop() { return 0; }
+
+//===-- split_axis and merge_axes -------------------------------------------------------------------------------===//
+
+namespace {
+
+/// The axis at `axis` of tensor `whole` is `count` axes of tensor `split`; all others run through both.
+IterationSpace splitSpace(mlir::Operation *op, int whole, int split, int axis, int count) {
+  SpaceBuilder builder(op);
+  for (int dimension = 0; dimension < rankOf(builder.type(split)); ++dimension) {
+    const bool inside = dimension >= axis && dimension < axis + count;
+    const int other = dimension < axis ? dimension : dimension - count + 1;
+    if (inside)
+      builder.independent({{split, dimension}});
+    else
+      builder.independent({{split, dimension}, {whole, other}});
+  }
+  return builder.independent({{whole, axis}}).take();
+}
+
+}  // namespace
+
+void SplitAxisOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
+                        llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<std::string> names) {
+  std::vector<std::string> allNames = axisNames(x.getType());
+  std::vector<int64_t> all = extents(x.getType());
+  allNames.erase(allNames.begin() + axis);
+  all.erase(all.begin() + axis);
+  allNames.insert(allNames.begin() + axis, names.begin(), names.end());
+  all.insert(all.begin() + axis, sizes.begin(), sizes.end());
+  state.addOperands(x);
+  state.addTypes(makeTensor(builder.getContext(), allNames, all, mlir::getElementTypeOrSelf(x.getType())));
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.axis = builder.getI64IntegerAttr(axis);
+  properties.sizes = builder.getDenseI64ArrayAttr(sizes);
+}
+mlir::LogicalResult SplitAxisOp::verify() { return verifyAxis(*this, "split_axis_c1", getAxis(), getX().getType()); }
+IterationSpace SplitAxisOp::iterationSpace() {
+  return splitSpace(*this, 0, 1, static_cast<int>(getAxis()), static_cast<int>(getSizes().size()));
+}
+double SplitAxisOp::flop() { return 0; }
+
+void MergeAxesOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
+                        int64_t count, llvm::StringRef name) {
+  std::vector<std::string> names = axisNames(x.getType());
+  std::vector<int64_t> all = extents(x.getType());
+  for (int64_t merged = 1; merged < count; ++merged) {
+    all[axis] *= all[axis + 1];
+    all.erase(all.begin() + axis + 1);
+    names.erase(names.begin() + axis + 1);
+  }
+  names[axis] = name.str();
+  state.addOperands(x);
+  state.addTypes(makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(x.getType())));
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.axis = builder.getI64IntegerAttr(axis);
+  properties.count = builder.getI64IntegerAttr(count);
+}
+mlir::LogicalResult MergeAxesOp::verify() { return verifyAxis(*this, "merge_axes_c1", getAxis(), getX().getType()); }
+IterationSpace MergeAxesOp::iterationSpace() {
+  return splitSpace(*this, 1, 0, static_cast<int>(getAxis()), static_cast<int>(getCount()));
+}
+double MergeAxesOp::flop() { return 0; }
+
+//===-- gather and identity -------------------------------------------------------------------------------------===//
+
+void GatherOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value table, mlir::Value indices) {
+  std::vector<std::string> names = axisNames(indices.getType()), rowNames = axisNames(table.getType());
+  std::vector<int64_t> all = extents(indices.getType()), row = extents(table.getType());
+  names.insert(names.end(), rowNames.begin() + 1, rowNames.end());
+  all.insert(all.end(), row.begin() + 1, row.end());
+  state.addOperands({table, indices});
+  state.addTypes(makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(table.getType())));
+}
+mlir::LogicalResult GatherOp::verify() { return mlir::success(); }
+IterationSpace GatherOp::iterationSpace() {
+  SpaceBuilder builder(*this);
+  const int rank = rankOf(getIndices().getType());
+  for (int dimension = 0; dimension < rank; ++dimension)
+    builder.independent({{2, dimension}, {1, dimension}});
+  for (int dimension = 1; dimension < rankOf(getTable().getType()); ++dimension)
+    builder.independent({{2, rank + dimension - 1}, {0, dimension}});
+  return builder.independent({{0, 0}}).take();
+}
+double GatherOp::flop() { return 0; }
+
+void IdentityOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value x) { buildElementwise(state, x); }
+mlir::LogicalResult IdentityOp::verify() { return mlir::success(); }
+IterationSpace IdentityOp::iterationSpace() { return alignedSpace(*this, {0, 1}); }
+double IdentityOp::flop() { return 0; }
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// The weft dialect in one header: attributes, ops and the interface every op answers. Meaning: SPEC.md.
+#pragma once
+
+#include "ir/IterationSpace.h"
+#include "ir/Types.h"
+#include "kernel/Configuration.h"
+#include "kernel/Kernel.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ir/WeftDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/WeftAttributes.h.inc"
+
+namespace weft {
+
+// What the generated op classes share; one definition each.
+mlir::ParseResult parseStatement(mlir::OpAsmParser &parser, mlir::OperationState &result);
+void printStatement(mlir::OpAsmPrinter &printer, mlir::Operation *op);
+/// Names of SSA results: those of the op's NameLoc ("y" or "y, mean, rstd") if it has one, else the op's own name.
+void nameResults(mlir::Operation *op, mlir::OpAsmSetValueNameFn setName);
+mlir::LogicalResult verifyTypes(mlir::Operation *op);
+mlir::LogicalResult verifyElementwise(mlir::Operation *op);
+/// Operands as given, one result of the first operand's type.
+void buildElementwise(mlir::OperationState &state, mlir::ValueRange operands);
+IterationSpace elementwiseSpace(mlir::Operation *op);
+KernelAttributes kernelAttributesOf(mlir::Operation *op);
+
+}  // namespace weft
+
+#include "ir/WeftInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "ir/WeftOps.h.inc"

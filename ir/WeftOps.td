@@ -1,0 +1,274 @@
+// Every op of the dialect: bases, contraction, normalization, movement and structure. Element-wise ops have their own
+// file, where one record is one op. Meaning and constraints: SPEC.md.
+#ifndef WEFT_OPS_TD
+#define WEFT_OPS_TD
+
+include "ir/WeftDialect.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Weft_Tensor : RankedTensorOf<[AnyFloat, I32, I1]>;
+
+// A statement: `weft.name [spec or kind] operands [over axes] [along (axes)] {attributes} : types [-> types]`.
+// Parsed and printed by Syntax.cpp for all ops alike; SSA names survive the round trip.
+class Weft_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Weft_Dialect, mnemonic,
+         !listconcat([WeftOpInterface, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
+  let hasCustomAssemblyFormat = 1;
+  code members = "";
+  code definitions = "";
+  let extraClassDeclaration = members;
+  let extraClassDefinition = definitions # [{
+    ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &result) {
+      return ::weft::parseStatement(parser, result);
+    }
+    void $cppClass::print(::mlir::OpAsmPrinter &printer) { ::weft::printStatement(printer, *this); }
+    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) { ::weft::nameResults(*this, setName); }
+  }];
+}
+
+// An op with a class of its own members: space and flop are defined in the class's .cpp.
+class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = []>
+    : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
+  let hasVerifier = 1;
+  let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::" # operatorClass # [{; }
+    ::weft::IterationSpace iterationSpace();
+    double flop();
+  }];
+}
+
+include "ir/ElementwiseOps.td"
+
+//===-- Contraction ---------------------------------------------------------------------------------------------===//
+
+def Weft_ContractOp : Weft_SpaceOp<"contract", "contraction"> {
+  let summary = "Einsum of two operands";
+  let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, StrAttr:$spec, OptionalAttr<F64Attr>:$scale);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // The result's axis names follow the operands' by letter, unless given; its element type is that of `a`.
+    OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$a, "::mlir::Value":$b,
+                   CArg<"std::optional<double>", "std::nullopt">:$scale,
+                   CArg<"::llvm::ArrayRef<std::string>", "{}">:$axisNames,
+                   CArg<"std::optional<::weft::DType>", "std::nullopt">:$dtype)>];
+}
+
+//===-- Normalization -------------------------------------------------------------------------------------------===//
+
+def Weft_SoftmaxOp : Weft_SpaceOp<"softmax", "normalization"> {
+  let summary = "Softmax along one axis; a row of -inf gives zeros";
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DefaultValuedStrAttr<StrAttr, "zero">:$empty_row);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis)>];
+}
+
+def Weft_LayerNormOp : Weft_SpaceOp<"layer_norm", "normalization"> {
+  let summary = "(x - mean) * rstd * gamma + beta along one axis; mean and rstd as optional results in f32";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, Weft_Tensor:$beta, I64Attr:$axis,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
+  let results = (outs Weft_Tensor:$y, Variadic<Weft_Tensor>:$statistics);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$gamma, "::mlir::Value":$beta, "int64_t":$axis,
+                                 CArg<"double", "1e-5">:$epsilon, CArg<"bool", "false">:$withStatistics)>];
+}
+
+def Weft_RmsNormOp : Weft_SpaceOp<"rms_norm", "normalization"> {
+  let summary = "x / sqrt(mean(x^2) + epsilon) * gamma along one axis; rstd as optional result in f32";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, I64Attr:$axis,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
+  let results = (outs Weft_Tensor:$y, Variadic<Weft_Tensor>:$statistics);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$gamma, "int64_t":$axis,
+                                 CArg<"double", "1e-5">:$epsilon, CArg<"bool", "false">:$withStatistics)>];
+}
+
+def Weft_ReduceOp : Weft_SpaceOp<"reduce", "normalization"> {
+  let summary = "Sum or maximum over some axes";
+  let arguments = (ins Weft_Tensor:$x, StrAttr:$kind, DenseI64ArrayAttr:$axes);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$kind, "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$axes,
+                                 CArg<"std::optional<::weft::DType>", "std::nullopt">:$dtype)>];
+}
+
+def Weft_LocalSoftmaxOp : Weft_SpaceOp<"local_softmax", "normalization"> {
+  let summary = "Per sub-vector of `tile` elements: exp(x - max), the maxima and the sums";
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$tile);
+  let results = (outs Weft_Tensor:$exponentials, Weft_Tensor:$maxima, Weft_Tensor:$sums);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$tile)>];
+}
+
+def Weft_ReduceSubvectorsOp : Weft_SpaceOp<"reduce_subvectors", "normalization"> {
+  let summary = "The factor of each sub-vector: exp(m' - m) / d over the sub-vector axis";
+  let arguments = (ins Weft_Tensor:$maxima, Weft_Tensor:$sums, I64Attr:$axis);
+  let results = (outs Weft_Tensor:$factors);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$maxima, "::mlir::Value":$sums, "int64_t":$axis)>];
+}
+
+def Weft_GlobalScalingOp : Weft_SpaceOp<"global_scaling", "elementwise"> {
+  let summary = "Each sub-vector times its factor";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$factors, I64Attr:$axis, I64Attr:$tile);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$factors, "int64_t":$axis, "int64_t":$tile)>];
+}
+
+//===-- Movement ------------------------------------------------------------------------------------------------===//
+
+def Weft_TransposeOp : Weft_SpaceOp<"transpose", "movement"> {
+  let summary = "Result dimension d is operand dimension permutation[d]";
+  let arguments = (ins Weft_Tensor:$x, DenseI64ArrayAttr:$permutation);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$permutation)>];
+}
+
+def Weft_SliceOp : Weft_SpaceOp<"slice", "movement"> {
+  let summary = "`size` positions of one axis from `start` on";
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$start, I64Attr:$size);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$start, "int64_t":$size)>];
+}
+
+def Weft_ConcatOp : Weft_SpaceOp<"concat", "movement"> {
+  let summary = "Operands one after the other along one axis";
+  let arguments = (ins Variadic<Weft_Tensor>:$parts, I64Attr:$axis);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$parts, "int64_t":$axis)>];
+}
+
+def Weft_SplitAxisOp : Weft_SpaceOp<"split_axis", "movement"> {
+  let summary = "One axis becomes several of the given sizes, slowest first";
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DenseI64ArrayAttr:$sizes);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "::llvm::ArrayRef<int64_t>":$sizes,
+                                 "::llvm::ArrayRef<std::string>":$axisNames)>];
+}
+
+def Weft_MergeAxesOp : Weft_SpaceOp<"merge_axes", "movement"> {
+  let summary = "`count` neighbouring axes from `axis` on become one";
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$count);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$count, "::llvm::StringRef":$axisName)>];
+}
+
+def Weft_GatherOp : Weft_SpaceOp<"gather", "movement"> {
+  let summary = "Rows of the table's axis 0, one per index";
+  let arguments = (ins Weft_Tensor:$table, Weft_Tensor:$indices);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$table, "::mlir::Value":$indices)>];
+}
+
+def Weft_IdentityOp : Weft_SpaceOp<"identity", "movement"> {
+  let summary = "The operand unchanged: the body of a pure change of layout";
+  let arguments = (ins Weft_Tensor:$x);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x)>];
+}
+
+//===-- Structure -----------------------------------------------------------------------------------------------===//
+
+def Weft_GraphOp : Op<Weft_Dialect, "graph", [
+    IsolatedFromAbove, FunctionOpInterface, OpAsmOpInterface,
+    SingleBlockImplicitTerminator<"::weft::ReturnOp">]> {
+  let cppNamespace = "::weft";
+  let summary = "A dataflow graph; arguments marked weft.parameter are weights";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // An entry block with one argument per type; named arguments print under their names.
+    OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::ArrayRef<::mlir::Type>":$argumentTypes,
+                   "::llvm::ArrayRef<::mlir::Type>":$resultTypes,
+                   CArg<"::llvm::ArrayRef<std::string>", "{}">:$argumentNames)>];
+  let extraClassDeclaration = [{
+    static constexpr ::llvm::StringLiteral parameterAttribute = "weft.parameter";
+    bool isParameter(unsigned argument) { return static_cast<bool>(getArgAttr(argument, parameterAttribute)); }
+    void setParameter(unsigned argument);
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    void getAsmBlockArgumentNames(::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName);
+    static ::llvm::StringRef getDefaultDialect() { return "weft"; }
+  }];
+}
+
+def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike]> {
+  let summary = "The results of a graph";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Weft_KernelOp : Op<Weft_Dialect, "kernel", [
+    IsolatedFromAbove, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames", "getAsmBlockArgumentNames"]>,
+    SingleBlockImplicitTerminator<"::weft::YieldOp">]> {
+  let summary = "A fused region: the unit of configuration, emission and report";
+  let arguments = (ins Variadic<Weft_Tensor>:$inputs, StrAttr:$name, OptionalAttr<Weft_LayoutsAttr>:$layouts,
+                       OptionalAttr<DictionaryAttr>:$config);
+  let results = (outs Variadic<Weft_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // An entry block with one argument per input; the caller fills it and ends it with weft.yield.
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ValueRange":$inputs, "::mlir::TypeRange":$outputTypes)>];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+  }];
+}
+
+def Weft_YieldOp : Op<Weft_Dialect, "yield", [Pure, Terminator, HasParent<"::weft::KernelOp">]> {
+  let summary = "The results of a kernel";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Weft_ConstantOp : Op<Weft_Dialect, "constant", [Pure, ConstantLike, WeftOpInterface, AllTypesMatch<["value", "result"]>]> {
+  let summary = "A small table of values";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Weft_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::movement; }
+    ::weft::IterationSpace iterationSpace();
+    double flop() { return 0; }
+  }];
+}
+
+def Weft_ExpectCloseOp : Weft_Op<"expect_close"> {
+  let summary = "Fails the interpretation unless |a - b| <= absolute + relative * |b| everywhere";
+  let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, DefaultValuedAttr<F64Attr, "1e-5">:$absolute,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$relative);
+  let hasVerifier = 1;
+  let members = [{
+    ::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::elementwise; }
+    ::weft::IterationSpace iterationSpace();
+    double flop() { return 0; }
+  }];
+}
+
+#endif  // WEFT_OPS_TD
