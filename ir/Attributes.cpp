@@ -9,6 +9,13 @@
 
 namespace weft {
 
+void WeftDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/WeftAttributes.cpp.inc"
+      >();
+}
+
 //===-- axes ----------------------------------------------------------------------------------------------------===//
 
 AxesAttr AxesAttr::get(mlir::MLIRContext *context, llvm::ArrayRef<std::string> names) {

@@ -54,7 +54,7 @@ mlir::LogicalResult ContractOp::verify() {
   } catch (const Error &error) {
     return emitOpError() << error.what();
   }
-  for (mlir::Value value : {getA(), getB(), mlir::Value(getResult())})
+  for (mlir::Value value : {mlir::Value(getA()), mlir::Value(getB()), mlir::Value(getResult())})
     if (!mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType())))
       return emitOpError() << "contract_c8: " << value.getType() << " is not a tensor of floats";
   return mlir::success();

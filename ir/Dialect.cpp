@@ -3,7 +3,7 @@
 #include "ir/Weft.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include "ir/WeftDialect.cpp.inc"
 
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-bool isLetter(llvm::StringRef name) { return name.size() == 1 && llvm::isAlpha(name[0]); }
+bool isLetter(llvm::StringRef name) { return name.size() == 1 && llvm::isAlpha(name.front()); }
 
 struct WeftAsmInterface : mlir::OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
@@ -36,10 +36,7 @@ struct WeftAsmInterface : mlir::OpAsmDialectInterface {
 }  // namespace
 
 void WeftDialect::initialize() {
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "ir/WeftAttributes.cpp.inc"
-      >();
+  registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "ir/WeftOps.cpp.inc"

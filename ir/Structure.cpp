@@ -2,6 +2,7 @@
 #include "ir/Spaces.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 
 #define GET_OP_CLASSES
 #include "ir/WeftOps.cpp.inc"

@@ -9,6 +9,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <fmt/format.h>
+
 namespace weft {
 namespace {
 
@@ -142,7 +144,7 @@ private:
     if (operands.empty() || !llvm::all_equal(operands))
       llvm::interleaveComma(operands, printer);
     else
-      printer << operands.front();
+      printer << operands[0];
     const bool inferred = llvm::all_of(results, [&](mlir::Type type) { return !operands.empty() && type == operands[0]; });
     if (inferred && results.size() <= 1)
       return;

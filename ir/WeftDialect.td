@@ -11,8 +11,8 @@ def Weft_Dialect : Dialect {
   let cppNamespace = "::weft";
   let summary = "Dataflow graphs of transformer layers, fused kernels and their layouts";
   let useDefaultAttributePrinterParser = 1;
-  let hasOperationAttrVerify = 0;
   let usePropertiesForAttributes = 1;
+  let extraClassDeclaration = "void registerAttributes();";
 }
 
 //===-- Attributes ----------------------------------------------------------------------------------------------===//

@@ -208,7 +208,6 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     void getAsmBlockArgumentNames(::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName);
-    static ::llvm::StringRef getDefaultDialect() { return "weft"; }
   }];
 }
 
