@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::runtime {
@@ -95,6 +96,11 @@ struct Plan {
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(checkFailed) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
+/// Checks what types cannot: indices resolve, layouts are permutations, kernels are in a topological order, nothing is read
+/// before it is written. Throws Error(checkFailed) naming `where` and the place. writeArtifact and readArtifact call it.
+void verify(const Plan &plan, const std::string &where);
+/// "cubin/HASH.cubin": the name that content has in an artifact (HASH: first 32 digits of its SHA-256).
+std::string cubinName(std::string_view bytes);
 
 struct Artifact {
   Plan plan;
@@ -104,7 +110,8 @@ struct Artifact {
   nlohmann::json report;
 };
 
-/// Whole or not at all. Throws Error(badInput) when the folder cannot be written, or exists and is no artifact.
+/// Whole or not at all; an artifact that is there already is replaced in one step. Throws Error(badInput) when the folder
+/// cannot be written, or holds files and is no artifact; Error(checkFailed) when the artifact contradicts itself.
 void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder);
 /// Throws Error(badInput) when there is none, Error(checkFailed) when it is broken, naming the file.
 Artifact readArtifact(const std::filesystem::path &folder);

@@ -17,7 +17,9 @@ struct NvrtcLocation {
   std::string version;            ///< "13.0"
   std::vector<std::string> searched;
 };
-/// $WEFT_NVRTC, $CUDA_HOME, /usr/local/cuda, the NVIDIA wheels of the Python on PATH and of .venv, the loader's path.
+/// $WEFT_NVRTC and nothing else if it is set; else $CUDA_HOME, /usr/local/cuda, the NVIDIA wheels of .venv in the current
+/// folder and of the python3 on PATH, the loader's path. $WEFT_NVRTC = "none", or a path where nothing lies, means that
+/// there is none. Throws Error(badInput) if a library is found or named but does not load.
 NvrtcLocation findNvrtc();
 
 struct BuildRequest {
@@ -32,33 +34,50 @@ struct BuildResult {
   std::string key;          ///< hash of text, headers, flags, NVRTC version, architecture
   std::string cubin;        ///< bytes; empty if failed
   std::string ptx;          ///< when asked for
-  std::string log;
-  int registers = -1, spillBytes = -1, staticSharedBytes = -1;
+  std::string log;          ///< of NVRTC and ptxas
+  int registers = -1;           ///< a thread
+  int spillBytes = -1;          ///< stored and loaded, a thread
+  int staticSharedBytes = -1;   ///< a block
   bool fromCache = false;
   std::string error;        ///< empty: built. Else the NVRTC log, "worker crashed (signal 11)" or "timed out after N s"
 };
 
 struct BuildOptions {
-  int workers = 0;  ///< 0: number of processors
+  int workers = 0;  ///< 0: $WEFT_WORKERS, else the number of processors
   double timeoutSeconds = 60;
   bool useCache = true;
+  bool keepPtx = false;  ///< fill BuildResult::ptx; compiles even what is in the cache, which holds none
   std::map<std::string, std::string_view> headers;  ///< include name -> text
   std::function<void(size_t done, size_t total, const std::string &name)> progress;
+  /// What did not go as hoped but does not change results: an unwritable cache, a damaged entry that is rebuilt.
+  std::function<void(const std::string &text)> note;
+  /// Program to start as worker; empty: this one. Its main must begin with serveAsBuildWorker().
+  std::filesystem::path workerExecutable;
 };
 
 /// One result per request, in order. Never throws for bad kernel text; throws Error(unsupported) when there is no NVRTC.
 std::vector<BuildResult> build(const std::vector<BuildRequest> &requests, const BuildOptions &options);
 
-/// Entry of the hidden worker mode of the executables: serves build requests on stdin/stdout until end of file.
+/// The hidden argument that makes an executable a worker.
+inline constexpr const char *buildWorkerArgument = "--weft-build-worker";
+/// For the first line of every main that may build: the exit code if this process was started as a worker, else nothing.
+///   if (const std::optional<int> code = weft::runtime::serveAsBuildWorker(argc, argv)) return *code;
+std::optional<int> serveAsBuildWorker(int argumentCount, char **arguments);
+/// The worker itself: answers build requests on the socket that is its standard input, until end of file.
 int buildWorkerMain();
 
 // --- cache ---------------------------------------------------------------------------------------------------------
-struct CacheStatistics { int64_t entries = 0, bytes = 0; std::filesystem::path folder; };
+// One folder a kernel, named by its key, holding kernel.cu, kernel.cubin and meta.json. Entries appear by renaming a
+// finished folder and are checked against their recorded hash whenever they are read. Deleting any of them is safe.
+struct CacheStatistics {
+  int64_t entries = 0, bytes = 0;
+  std::filesystem::path folder;
+};
 std::filesystem::path cacheFolder();  ///< $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft
 CacheStatistics cacheStatistics();
 /// Entries whose content does not match their recorded hash; removes nothing.
 std::vector<std::string> cacheVerify();
-/// Removes oldest entries until at most `keepBytes` remain; returns bytes freed.
+/// Removes entries, those unused longest first, until at most `keepBytes` remain, and what dead writers left; returns bytes freed.
 int64_t cacheCollect(int64_t keepBytes);
 /// The parts of a key with their hashes, for `explain --cache-miss`.
 std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request, const BuildOptions &options);

@@ -1,0 +1,146 @@
+// build(): looks every kernel up in the cache, gives the rest to worker processes, and keeps what they made.
+#include "runtime/Build.h"
+
+#include "kernel/Error.h"
+#include "runtime/BuildKey.h"
+#include "runtime/Cache.h"
+#include "runtime/CompilerLog.h"
+#include "runtime/Environment.h"
+#include "runtime/WorkerPool.h"
+
+#include <fmt/ranges.h>
+
+#include <system_error>
+
+namespace weft::runtime {
+
+namespace {
+
+NvrtcLocation requireNvrtc() {
+  NvrtcLocation nvrtc = findNvrtc();
+  if (nvrtc.library.empty())
+    throw Error::unsupported("no NVRTC; looked in: {}", fmt::join(nvrtc.searched, ", "));
+  return nvrtc;
+}
+
+void describe(BuildResult &result, const std::string &entry) {
+  const CompilerReport report = reportFrom(result.log, entry);
+  result.registers = report.registers;
+  result.spillBytes = report.spillBytes;
+  result.staticSharedBytes = report.staticSharedBytes;
+}
+
+/// One call of build(): requests with equal keys share one job.
+class Builder {
+public:
+  Builder(const std::vector<BuildRequest> &requests, const BuildOptions &options)
+      : requests(requests), options(options), nvrtc(requireNvrtc()), results(requests.size()) {
+    if (options.useCache) cache.emplace(cacheFolder(), [this](const std::string &text) { note(text); });
+  }
+
+  std::vector<BuildResult> run() {
+    for (size_t i = 0; i < requests.size(); ++i)
+      lookUp(i);
+    const PoolOptions pool{
+        .executable = options.workerExecutable.empty() ? "/proc/self/exe" : options.workerExecutable,
+        .workers = options.workers > 0 ? options.workers : workerCount(),
+        .timeoutSeconds = options.timeoutSeconds};
+    try {
+      runJobs(jobs, pool, [this](size_t job, JobOutcome outcome) { finish(job, std::move(outcome)); });
+    } catch (const std::system_error &error) {
+      throw Error::checkFailed("{}", error.what());
+    }
+    return std::move(results);
+  }
+
+private:
+  void note(const std::string &text) const {
+    if (options.note) options.note(text);
+  }
+
+  void lookUp(size_t index) {
+    const BuildRequest &request = requests[index];
+    WorkerRequest job = workerRequest(request, options, nvrtc);
+    std::map<std::string, std::string> parts = keyParts(job, request, nvrtc);
+    BuildResult &result = results[index];
+    result.key = keyOf(parts);
+    if (const auto same = jobOfKey.find(result.key); same != jobOfKey.end())
+      return requestsOfJob[same->second].push_back(index);
+    if (std::optional<CacheEntry> entry = options.keepPtx || !cache ? std::nullopt : cache->find(result.key)) {
+      result.cubin = std::move(entry->cubin);
+      result.log = std::move(entry->log);
+      result.fromCache = true;
+      describe(result, request.entry);
+      return reportProgress(index);
+    }
+    jobOfKey.emplace(result.key, jobs.size());
+    jobs.push_back(std::move(job));
+    partsOfJob.push_back(std::move(parts));
+    requestsOfJob.push_back({index});
+  }
+
+  void finish(size_t job, JobOutcome outcome) {
+    const size_t first = requestsOfJob[job].front();
+    BuildResult result = resultOf(std::move(outcome), requests[first]);
+    result.key = results[first].key;
+    if (cache && result.error.empty())
+      cache->store(result.key, {.text = jobs[job].text,
+                                .cubin = result.cubin,
+                                .entry = requests[first].entry,
+                                .log = result.log,
+                                .parts = partsOfJob[job]});
+    for (const size_t index : requestsOfJob[job]) {
+      results[index] = result;
+      reportProgress(index);
+    }
+  }
+
+  BuildResult resultOf(JobOutcome outcome, const BuildRequest &request) const {
+    BuildResult result;
+    if (!outcome.reply) {
+      result.error = std::move(outcome.failure);
+      result.log = fmt::format("{}: {}\n", request.name, result.error);
+      return result;
+    }
+    result.log = reproducible(outcome.reply->log);
+    if (!outcome.reply->succeeded) {
+      result.error = result.log;
+    } else if (const std::string warning = fatalWarning(result.log); !warning.empty()) {
+      result.error = "ptxas gave up what the kernel relies on: " + warning;
+    } else {
+      result.cubin = std::move(outcome.reply->cubin);
+      if (options.keepPtx) result.ptx = std::move(outcome.reply->ptx);
+      describe(result, request.entry);
+    }
+    return result;
+  }
+
+  void reportProgress(size_t index) {
+    ++done;
+    if (options.progress) options.progress(done, requests.size(), requests[index].name);
+  }
+
+  const std::vector<BuildRequest> &requests;
+  const BuildOptions &options;
+  const NvrtcLocation nvrtc;
+  std::optional<Cache> cache;
+  std::vector<BuildResult> results;
+  std::vector<WorkerRequest> jobs;
+  std::vector<std::map<std::string, std::string>> partsOfJob;
+  std::vector<std::vector<size_t>> requestsOfJob;
+  std::map<std::string, size_t> jobOfKey;
+  size_t done = 0;
+};
+
+}  // namespace
+
+std::vector<BuildResult> build(const std::vector<BuildRequest> &requests, const BuildOptions &options) {
+  return Builder(requests, options).run();
+}
+
+std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request, const BuildOptions &options) {
+  const NvrtcLocation nvrtc = findNvrtc();
+  return keyParts(workerRequest(request, options, nvrtc), request, nvrtc);
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,25 @@
+// What a cubin depends on, and the key made of it (design rule 12). Whatever NVRTC is given stands here; the rest of the
+// build cannot influence the bytes.
+#pragma once
+
+#include "runtime/Build.h"
+#include "runtime/WorkerProtocol.h"
+
+#include <map>
+#include <string>
+
+namespace weft::runtime {
+
+/// The job for a worker: all flags, and only the headers that the text includes, directly or through headers. An include
+/// that `options.headers` does not hold is left for NVRTC to report.
+WorkerRequest workerRequest(const BuildRequest &request, const BuildOptions &options, const NvrtcLocation &nvrtc);
+
+/// Part -> hash of its content, or its content where that is short: "text", "header weft/vector.cuh", "flags",
+/// "architecture", "nvrtc".
+std::map<std::string, std::string> keyParts(const WorkerRequest &job, const BuildRequest &request,
+                                            const NvrtcLocation &nvrtc);
+
+/// Hash of the parts.
+std::string keyOf(const std::map<std::string, std::string> &parts);
+
+}  // namespace weft::runtime

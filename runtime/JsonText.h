@@ -1,0 +1,17 @@
+// JSON as text for people: members sorted, two spaces, one line a short array, so that `diff` shows one line a change.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace weft::runtime {
+
+/// Ends with a newline. Throws std::logic_error for numbers that JSON cannot hold (infinite, not a number).
+std::string prettyText(const nlohmann::json &json);
+
+/// Throws Error(checkFailed) naming `where` and the line. Duplicate member names are errors.
+nlohmann::json parseJson(std::string_view text, const std::string &where);
+
+}  // namespace weft::runtime

@@ -1,0 +1,123 @@
+// What a plan must satisfy beyond the types of its members: every index resolves, layouts are permutations, kernels stand
+// in a topological order, and nothing is read before it is written. The runtime relies on exactly this.
+#include "runtime/Artifact.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace weft::runtime {
+
+namespace {
+
+class PlanChecker {
+public:
+  PlanChecker(const Plan &plan, const std::string &where) : plan(plan), where(where) {}
+
+  void run() const {
+    for (size_t i = 0; i < plan.tensors.size(); ++i)
+      checkTensor(plan.tensors[i], fmt::format("tensors[{}]", i));
+    std::set<std::string> names;
+    for (size_t i = 0; i < plan.kernels.size(); ++i) {
+      const PlanKernel &kernel = plan.kernels[i];
+      const std::string place = fmt::format("kernels[{}] ({})", i, kernel.name);
+      require(names.insert(kernel.name).second, place, "the name is taken by an earlier kernel");
+      checkKernel(kernel, int(i), place);
+    }
+    checkDataFlow();
+    for (const auto &[name, kernels] : plan.entryPoints)
+      checkEntryPoint(kernels, "entryPoints." + name);
+  }
+
+private:
+  void require(bool holds, const std::string &place, const std::string &problem) const {
+    if (!holds) throw Error::checkFailed("{}: {}: {}", where, place, problem);
+  }
+
+  bool isTensor(int index) const { return index >= 0 && index < int(plan.tensors.size()); }
+
+  void checkTensor(const PlanTensor &tensor, const std::string &index) const {
+    const std::string place = fmt::format("{} ({})", index, tensor.name);
+    const size_t rank = tensor.axes.size();
+    require(tensor.extents.size() == rank && tensor.order.size() == rank && tensor.strides.size() == rank, place,
+            "axes, extents, order and strides differ in length");
+    std::vector<int> sorted = tensor.order, identity(rank);
+    std::ranges::sort(sorted);
+    std::iota(identity.begin(), identity.end(), 0);
+    require(sorted == identity, place, fmt::format("order [{}] is no permutation of its {} dimensions",
+                                                   fmt::join(tensor.order, ", "), rank));
+    require(std::ranges::all_of(tensor.extents, [](int64_t extent) { return extent > 0; }), place,
+            "an extent is not positive");
+    require(parseDType(tensor.dtype).has_value(), place, fmt::format("unknown dtype \"{}\"", tensor.dtype));
+    const std::set<std::string> roles{"argument", "parameter", "result", "temporary"};
+    require(roles.contains(tensor.role), place,
+            fmt::format("role \"{}\" is none of {}", tensor.role, fmt::join(roles, ", ")));
+  }
+
+  void checkKernel(const PlanKernel &kernel, int index, const std::string &place) const {
+    for (const int tensor : kernel.inputs)
+      require(isTensor(tensor), place, fmt::format("input {} is no tensor of the plan", tensor));
+    for (const int tensor : kernel.outputs)
+      require(isTensor(tensor), place, fmt::format("output {} is no tensor of the plan", tensor));
+    require(kernel.inputLayouts.size() == kernel.inputs.size() && kernel.outputLayouts.size() == kernel.outputs.size(),
+            place, "there is not one layout for each input and output");
+    for (const int before : kernel.after)
+      require(before >= 0 && before < index, place,
+              fmt::format("it waits for kernel {}, which does not stand before it", before));
+    for (const PlanParameter &parameter : kernel.parameters)
+      checkParameter(kernel, parameter, place + ": parameter " + parameter.name);
+    const auto positive = [](int64_t extent) { return extent > 0; };
+    require(std::ranges::all_of(kernel.grid, positive) && std::ranges::all_of(kernel.block, positive), place,
+            "a launch extent is not positive");
+    require(kernel.source.empty() || !kernel.entry.empty(), place, "it has a source but no entry symbol");
+  }
+
+  void checkParameter(const PlanKernel &kernel, const PlanParameter &parameter, const std::string &place) const {
+    if (parameter.kind == "input" || parameter.kind == "output") {
+      const std::vector<int> &tensors = parameter.kind == "input" ? kernel.inputs : kernel.outputs;
+      require(std::ranges::find(tensors, parameter.tensor) != tensors.end(), place,
+              fmt::format("tensor {} is no {} of its kernel", parameter.tensor, parameter.kind));
+      return;
+    }
+    require(parameter.kind == "dropoutKey" || parameter.kind == "dropoutStream", place,
+            fmt::format("kind \"{}\" is none of input, output, dropoutKey, dropoutStream", parameter.kind));
+  }
+
+  /// A tensor is known once it, or a tensor in the same buffer (a view), has been given or written.
+  void checkDataFlow() const {
+    std::set<int> tensors, buffers;
+    const auto know = [&](int index) {
+      tensors.insert(index);
+      if (plan.tensors[size_t(index)].buffer >= 0) buffers.insert(plan.tensors[size_t(index)].buffer);
+    };
+    for (size_t i = 0; i < plan.tensors.size(); ++i)
+      if (plan.tensors[i].role == "argument" || plan.tensors[i].role == "parameter") know(int(i));
+    for (size_t i = 0; i < plan.kernels.size(); ++i) {
+      for (const int input : plan.kernels[i].inputs)
+        require(tensors.contains(input) || buffers.contains(plan.tensors[size_t(input)].buffer),
+                fmt::format("kernels[{}] ({})", i, plan.kernels[i].name),
+                fmt::format("it reads {}, which nothing before it writes", plan.tensors[size_t(input)].name));
+      std::ranges::for_each(plan.kernels[i].outputs, know);
+    }
+  }
+
+  void checkEntryPoint(const std::vector<int> &kernels, const std::string &place) const {
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      require(kernels[i] >= 0 && kernels[i] < int(plan.kernels.size()), place,
+              fmt::format("{} is no kernel of the plan", kernels[i]));
+      require(i == 0 || kernels[i - 1] < kernels[i], place,
+              fmt::format("kernel {} does not stand after kernel {}", kernels[i], i ? kernels[i - 1] : 0));
+    }
+  }
+
+  const Plan &plan;
+  const std::string &where;
+};
+
+}  // namespace
+
+void verify(const Plan &plan, const std::string &where) { PlanChecker(plan, where).run(); }
+
+}  // namespace weft::runtime

@@ -1,0 +1,215 @@
+// The plan as JSON. Each struct names its members once, in members(); writer and reader both walk that list, so that
+// a new member is one line here. The reader is strict: missing, ill-typed and unknown members are errors.
+#include "runtime/Artifact.h"
+
+#include "kernel/Error.h"
+
+#include <concepts>
+#include <limits>
+#include <set>
+#include <type_traits>
+
+namespace weft::runtime {
+
+using nlohmann::json;
+
+namespace {
+
+template <typename Type, typename Plain>
+concept Is = std::same_as<std::remove_const_t<Type>, Plain>;
+
+void members(auto &&visit, Is<PlanTensor> auto &tensor) {
+  visit("name", tensor.name);
+  visit("dtype", tensor.dtype);
+  visit("axes", tensor.axes);
+  visit("extents", tensor.extents);
+  visit("order", tensor.order);
+  visit("strides", tensor.strides);
+  visit("role", tensor.role);
+  visit("buffer", tensor.buffer);
+  visit("offset", tensor.offset);
+  visit("bytes", tensor.bytes);
+}
+
+void members(auto &&visit, Is<PlanParameter> auto &parameter) {
+  visit("kind", parameter.kind);
+  visit("name", parameter.name);
+  visit("type", parameter.type);
+  visit("tensor", parameter.tensor);
+  visit("value", parameter.value);
+}
+
+void members(auto &&visit, Is<PlanKernel> auto &kernel) {
+  visit("name", kernel.name);
+  visit("entry", kernel.entry);
+  visit("family", kernel.family);
+  visit("familyVersion", kernel.familyVersion);
+  visit("ops", kernel.ops);
+  visit("inputs", kernel.inputs);
+  visit("outputs", kernel.outputs);
+  visit("inputLayouts", kernel.inputLayouts);
+  visit("outputLayouts", kernel.outputLayouts);
+  visit("configuration", kernel.configuration);
+  visit("knobs", kernel.knobs);
+  visit("key", kernel.key);
+  visit("source", kernel.source);
+  visit("cubin", kernel.cubin);
+  visit("grid", kernel.grid);
+  visit("block", kernel.block);
+  visit("sharedBytes", kernel.sharedBytes);
+  visit("parameters", kernel.parameters);
+  visit("after", kernel.after);
+  visit("seconds", kernel.seconds);
+  visit("measured", kernel.measured);
+  visit("bytesMoved", kernel.bytesMoved);
+  visit("bytesNecessary", kernel.bytesNecessary);
+  visit("flop", kernel.flop);
+  visit("mue", kernel.mue);
+  visit("bound", kernel.bound);
+  visit("registers", kernel.registers);
+  visit("spillBytes", kernel.spillBytes);
+  visit("staticSharedBytes", kernel.staticSharedBytes);
+  visit("runnerUp", kernel.runnerUp);
+  visit("runnerUpLoss", kernel.runnerUpLoss);
+  visit("verified", kernel.verified);
+}
+
+void members(auto &&visit, Is<Plan> auto &plan) {
+  visit("formatVersion", plan.formatVersion);
+  visit("model", plan.model);
+  visit("variant", plan.variant);
+  visit("rewrites", plan.rewrites);
+  visit("dims", plan.dims);
+  visit("dtype", plan.dtype);
+  visit("device", plan.device);
+  visit("target", plan.target);
+  visit("costModel", plan.costModel);
+  visit("predictedSeconds", plan.predictedSeconds);
+  visit("lowerBoundSeconds", plan.lowerBoundSeconds);
+  visit("workspaceBytes", plan.workspaceBytes);
+  visit("tensors", plan.tensors);
+  visit("kernels", plan.kernels);
+  visit("entryPoints", plan.entryPoints);
+  visit("notes", plan.notes);
+}
+
+template <typename Type>
+concept Described = requires(Type &value) { members([](std::string_view, auto &) {}, value); };
+
+// --- writing -----------------------------------------------------------------------------------------------------
+
+template <typename Type>
+json write(const Type &value) {
+  return value;
+}
+template <Described Type>
+json write(const Type &value) {
+  json object = json::object();
+  members([&](const char *name, const auto &member) { object[name] = write(member); }, value);
+  return object;
+}
+template <typename Item>
+json write(const std::vector<Item> &items) {
+  json array = json::array();
+  for (const Item &item : items)
+    array.push_back(write(item));
+  return array;
+}
+
+// --- reading -----------------------------------------------------------------------------------------------------
+
+/// Where a value stands, for messages: "plan.json: kernels[3].grid".
+struct Place {
+  std::string file, path;
+  Place member(std::string_view name) const { return {file, path.empty() ? std::string(name) : path + "." + std::string(name)}; }
+  Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index)}; }
+  [[noreturn]] void fail(std::string_view expected, const json &found) const {
+    throw Error::checkFailed("{}: member \"{}\" must be {}, not {} ({})", file, path, expected, found.type_name(),
+                             found.dump().substr(0, 40));
+  }
+};
+
+void read(const json &from, std::string &to, const Place &place) {
+  if (!from.is_string()) place.fail("a string", from);
+  to = from.get<std::string>();
+}
+void read(const json &from, bool &to, const Place &place) {
+  if (!from.is_boolean()) place.fail("true or false", from);
+  to = from.get<bool>();
+}
+void read(const json &from, double &to, const Place &place) {
+  if (!from.is_number()) place.fail("a number", from);
+  to = from.get<double>();
+}
+template <std::signed_integral Integer>
+void read(const json &from, Integer &to, const Place &place) {
+  const bool tooLarge = from.is_number_unsigned() && from.get<uint64_t>() > uint64_t(std::numeric_limits<Integer>::max());
+  if (!from.is_number_integer() || tooLarge || from.get<int64_t>() < std::numeric_limits<Integer>::min())
+    place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
+  to = from.get<Integer>();
+}
+void read(const json &from, json &to, const Place &) { to = from; }
+
+template <Described Type>
+void read(const json &from, Type &to, const Place &place);
+template <typename Item>
+void read(const json &from, std::vector<Item> &to, const Place &place);
+template <typename Item, size_t count>
+void read(const json &from, std::array<Item, count> &to, const Place &place);
+template <typename Item>
+void read(const json &from, std::map<std::string, Item> &to, const Place &place);
+
+template <Described Type>
+void read(const json &from, Type &to, const Place &place) {
+  if (!from.is_object()) place.fail("an object", from);
+  std::set<std::string> unknown;
+  for (const auto &[name, ignored] : from.items())
+    unknown.insert(name);
+  members(
+      [&](const char *name, auto &member) {
+        if (unknown.erase(name) == 0)
+          throw Error::checkFailed("{}: member \"{}\" is missing", place.file, place.member(name).path);
+        read(from[name], member, place.member(name));
+      },
+      to);
+  if (!unknown.empty())
+    throw Error::checkFailed("{}: member \"{}\" is not known to plan format {}", place.file,
+                             place.member(*unknown.begin()).path, Plan().formatVersion);
+}
+template <typename Item>
+void read(const json &from, std::vector<Item> &to, const Place &place) {
+  if (!from.is_array()) place.fail("an array", from);
+  to.assign(from.size(), Item());
+  for (size_t i = 0; i < from.size(); ++i)
+    read(from[i], to[i], place.item(i));
+}
+template <typename Item, size_t count>
+void read(const json &from, std::array<Item, count> &to, const Place &place) {
+  if (!from.is_array() || from.size() != count) place.fail(fmt::format("an array of {}", count), from);
+  for (size_t i = 0; i < count; ++i)
+    read(from[i], to[i], place.item(i));
+}
+template <typename Item>
+void read(const json &from, std::map<std::string, Item> &to, const Place &place) {
+  if (!from.is_object()) place.fail("an object", from);
+  for (const auto &[name, value] : from.items())
+    read(value, to[name], place.member(name));
+}
+
+}  // namespace
+
+json toJson(const Plan &plan) { return write(plan); }
+
+Plan planFromJson(const json &from, const std::string &where) {
+  // Asked first: a plan of another version would otherwise fail at the first member that differs.
+  const Place place{where, ""};
+  if (from.is_object() && from.contains("formatVersion") && from["formatVersion"] != Plan().formatVersion)
+    throw Error::checkFailed("{}: member \"formatVersion\" is {}; this weft reads \"{}\"", where,
+                             from["formatVersion"].dump(), Plan().formatVersion);
+  if (!from.is_object()) throw Error::checkFailed("{}: a plan must be an object, not {}", where, from.type_name());
+  Plan plan;
+  read(from, plan, place);
+  return plan;
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,30 @@
+// Worker processes and the jobs they are given. A worker that dies or exceeds its time fails only the job it had; the next
+// job gets a fresh worker.
+#pragma once
+
+#include "runtime/WorkerProtocol.h"
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::runtime {
+
+struct JobOutcome {
+  std::optional<WorkerReply> reply;
+  std::string failure;  ///< why there is no reply: "worker crashed (signal 11, Segmentation fault)", "timed out after 60 s"
+};
+
+struct PoolOptions {
+  std::filesystem::path executable;  ///< started with buildWorkerArgument
+  int workers = 1;
+  double timeoutSeconds = 60;        ///< for one job
+};
+
+/// Runs all jobs; `finished` is called on this thread once a job, in the order in which they end.
+void runJobs(const std::vector<WorkerRequest> &jobs, const PoolOptions &options,
+             const std::function<void(size_t job, JobOutcome outcome)> &finished);
+
+}  // namespace weft::runtime
