@@ -84,9 +84,14 @@ Compilation Nvrtc::compile(const std::string &text, const std::vector<std::strin
   // The program's name is fixed: it is part of every message, and equal kernels must have equal logs.
   Functions::Program program = nullptr;
   int result = functions->create(&program, text.c_str(), "kernel.cu", int(names.size()), texts.data(), names.data());
-  if (result != 0) return {.log = functions->errorText(result)};
+  Compilation compilation;
+  if (result != 0) {
+    compilation.log = functions->errorText(result);
+    return compilation;
+  }
   result = functions->compile(program, int(options.size()), options.data());
-  Compilation compilation{.succeeded = result == 0, .log = fetch(program, functions->logSize, functions->log, true)};
+  compilation.succeeded = result == 0;
+  compilation.log = fetch(program, functions->logSize, functions->log, true);
   if (compilation.succeeded) {
     compilation.cubin = fetch(program, functions->cubinSize, functions->cubin, false);
     compilation.ptx = fetch(program, functions->ptxSize, functions->ptx, true);

@@ -99,6 +99,13 @@ concept Described = requires(Type &value) { members([](std::string_view, auto &)
 // --- writing -----------------------------------------------------------------------------------------------------
 
 template <typename Type>
+json write(const Type &value);
+template <Described Type>
+json write(const Type &value);
+template <typename Item>
+json write(const std::vector<Item> &items);
+
+template <typename Type>
 json write(const Type &value) {
   return value;
 }
@@ -121,7 +128,7 @@ json write(const std::vector<Item> &items) {
 /// Where a value stands, for messages: "plan.json: kernels[3].grid".
 struct Place {
   std::string file, path;
-  Place member(std::string_view name) const { return {file, path.empty() ? std::string(name) : path + "." + std::string(name)}; }
+  Place member(std::string_view name) const { return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name)}; }
   Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index)}; }
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
     throw Error::checkFailed("{}: member \"{}\" must be {}, not {} ({})", file, path, expected, found.type_name(),

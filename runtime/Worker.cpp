@@ -34,7 +34,7 @@ WorkerReply compile(const WorkerRequest &request, std::map<std::string, std::uni
     Compilation result = library->compile(request.text, request.flags, request.headers);
     return {result.succeeded, std::move(result.cubin), std::move(result.ptx), std::move(result.log)};
   } catch (const Error &error) {
-    return {.log = error.what()};
+    return {false, "", "", error.what()};
   }
 }
 

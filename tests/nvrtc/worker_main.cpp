@@ -1,0 +1,22 @@
+// The main of tests that build kernels: first a worker if started as one, then a skip (exit code 77) if there is no NVRTC.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include "kernel/Error.h"
+#include "runtime/Build.h"
+
+#include <fmt/ranges.h>
+
+#include <cstdio>
+
+int main(int argumentCount, char **arguments) {
+  if (const auto code = weft::runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
+  const weft::runtime::NvrtcLocation nvrtc = weft::runtime::findNvrtc();
+  if (nvrtc.library.empty()) {
+    fmt::print("skipped: no NVRTC; looked in: {}\n", fmt::join(nvrtc.searched, ", "));
+    return 77;
+  }
+  fmt::print("NVRTC {} in {}\n", nvrtc.version, nvrtc.library.string());
+  std::fflush(stdout);
+  return Catch::Session().run(argumentCount, arguments);
+}
