@@ -1,0 +1,158 @@
+// The table from op class to numeric routine. Element-wise ops with a scalar meaning need no entry: their op carries it.
+#include "ir/interpreter/Evaluate.h"
+
+#include "ir/Einsum.h"
+#include "ir/Weft.h"
+#include "ir/interpreter/Contraction.h"
+#include "ir/interpreter/Dropout.h"
+#include "ir/interpreter/Masks.h"
+#include "ir/interpreter/Movement.h"
+#include "ir/interpreter/Normalization.h"
+#include "ir/interpreter/Rotary.h"
+#include "kernel/Error.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace weft::reference {
+namespace {
+
+using Results = std::vector<TensorValue>;
+
+/// std::vector from an initializer list would copy the tensors.
+template <typename... Tensors>
+Results results(Tensors... tensors) {
+  Results all;
+  (all.push_back(std::move(tensors)), ...);
+  return all;
+}
+
+/// One evaluation in one precision.
+template <typename Real>
+struct Evaluator {
+  mlir::Operation *op;
+  Operands operands;
+  const InterpreterOptions &options;
+
+  const TensorValue &operand(size_t n) const { return *operands[n]; }
+
+  Results operator()(ContractOp contraction) const {
+    const Einsum einsum = parseEinsum(contraction.getSpec().str());
+    const double scale = contraction.getScale() ? contraction.getScale()->convertToDouble() : 1.0;
+    return results(contract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1), scale));
+  }
+
+  Results operator()(SoftmaxOp softmaxOp) const { return results(softmax<Real>(operand(0), softmaxOp.getAxis())); }
+  Results operator()(LayerNormOp norm) const {
+    Normalized all = layerNorm<Real>(operand(0), operand(1), operand(2), norm.getAxis(),
+                                     norm.getEpsilon().convertToDouble());
+    if (op->getNumResults() == 1) return results(std::move(all.y));
+    return results(std::move(all.y), std::move(all.mean), std::move(all.rstd));
+  }
+  Results operator()(RmsNormOp norm) const {
+    Normalized all = rmsNorm<Real>(operand(0), operand(1), norm.getAxis(), norm.getEpsilon().convertToDouble());
+    if (op->getNumResults() == 1) return results(std::move(all.y));
+    return results(std::move(all.y), std::move(all.rstd));
+  }
+  Results operator()(ReduceOp reduction) const {
+    const Reduction kind = reduction.getKind() == "sum" ? Reduction::sum : Reduction::maximum;
+    return results(reduce<Real>(operand(0), kind, reduction.getAxes()));
+  }
+  Results operator()(LocalSoftmaxOp local) const {
+    LocalSoftmax all = localSoftmax<Real>(operand(0), local.getAxis(), local.getTile());
+    return results(std::move(all.exponentials), std::move(all.maximum), std::move(all.sum));
+  }
+  Results operator()(ReduceSubvectorsOp reduction) const {
+    return results(reduceSubvectors<Real>(operand(0), operand(1), reduction.getAxis()));
+  }
+  Results operator()(GlobalScalingOp scaling) const {
+    return results(globalScaling<Real>(operand(0), operand(1), scaling.getAxis(), scaling.getTile()));
+  }
+
+  Results operator()(TransposeOp movement) const {
+    return results(transpose(operand(0), movement.getPermutation()));
+  }
+  Results operator()(SliceOp movement) const {
+    return results(slice(operand(0), movement.getAxis(), movement.getStart(), movement.getSize()));
+  }
+  Results operator()(ConcatOp movement) const { return results(concat(operands, movement.getAxis())); }
+  Results operator()(SplitAxisOp) const { return reshaped(); }
+  Results operator()(MergeAxesOp) const { return reshaped(); }
+  Results operator()(IdentityOp) const { return reshaped(); }
+  Results operator()(GatherOp) const { return results(gather(operand(0), operand(1))); }
+
+  Results operator()(DropoutOp dropoutOp) const {
+    const DropoutSource source{.seed = options.seed, .step = options.step, .stream = uint32_t(dropoutOp.getStream())};
+    return results(dropout<Real>(operand(0), dropoutOp.getP().convertToDouble(), source));
+  }
+  Results operator()(RotaryOp embedding) const {
+    const RotaryStyle style = embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved;
+    return results(rotary<Real>(operand(0), embedding.getPosition(), embedding.getDim(),
+                                embedding.getBase().convertToDouble(), style));
+  }
+  Results operator()(MaskOp mask) const {
+    const llvm::StringRef kind = mask.getKind();
+    const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
+    if (kind == "causal") return results(maskCausal(operand(0), query, key));
+    if (kind == "window") return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight()));
+    if (kind == "padding") return results(maskPadding(operand(0), key, operand(1), axisOfLengths(mask)));
+    if (kind == "block") return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1)));
+    throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
+  }
+
+  /// Element-wise by the op's own scalar meaning; smaller operands are broadcast along `along`.
+  Results elementwise(WeftOp scalar) const {
+    const TensorValue &first = operand(0);
+    const auto along = op->getAttrOfType<mlir::DenseI64ArrayAttr>("along");
+    std::vector<TensorValue> spread;
+    std::vector<const std::vector<double> *> columns{&first.elements};
+    spread.reserve(operands.size());
+    for (size_t n = 1; n < operands.size(); ++n) {
+      if (along) spread.push_back(broadcast(operand(n), first.shape, along.asArrayRef()));
+      columns.push_back(along ? &spread.back().elements : &operand(n).elements);
+    }
+    TensorValue result = zeros(first.shape);
+    std::vector<double> values(operands.size());
+    for (size_t at = 0; at < result.elements.size(); ++at) {
+      for (size_t n = 0; n < values.size(); ++n) values[n] = (*columns[n])[at];
+      result.elements[at] = Real(scalar.evaluateScalar(values));
+    }
+    return results(std::move(result));
+  }
+
+private:
+  Results reshaped() const { return results(reshape(operand(0), extents(op->getResult(0).getType()))); }
+
+  /// The dimension of the masked tensor that the lengths run along, as the op's iteration space says.
+  static int64_t axisOfLengths(MaskOp mask) {
+    const IterationSpace space = mask.iterationSpace();
+    for (const SpaceAxis &axis : space.independent)
+      if (llvm::is_contained(axis.places, Place{1, 0}))
+        for (const Place &place : axis.places)
+          if (place.tensor == 0) return place.dimension;
+    throw Error::badInput("the lengths of a padding mask run along no axis of the masked tensor");
+  }
+};
+
+template <typename Real>
+Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOptions &options) {
+  const Evaluator<Real> evaluator{op, operands, options};
+  return llvm::TypeSwitch<mlir::Operation *, Results>(op)
+      .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp, ReduceSubvectorsOp,
+            GlobalScalingOp, TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp, DropoutOp,
+            RotaryOp, MaskOp>([&](auto typed) { return evaluator(typed); })
+      .Default([&](mlir::Operation *other) {
+        auto scalar = mlir::dyn_cast<WeftOp>(other);
+        if (!scalar || scalar.scalarSpelling().empty())
+          throw Error::unsupported("'{}' has no reference evaluation", other->getName().getStringRef().str());
+        return evaluator.elementwise(scalar);
+      });
+}
+
+}  // namespace
+
+std::vector<TensorValue> evaluate(mlir::Operation *op, Operands operands, const InterpreterOptions &options) {
+  return options.precision == Precision::f32 ? evaluateIn<float>(op, operands, options)
+                                             : evaluateIn<double>(op, operands, options);
+}
+
+}  // namespace weft::reference

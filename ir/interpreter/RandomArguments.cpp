@@ -1,0 +1,96 @@
+// Random arguments that make sense to the ops that read them: indices and lengths stay in range. Every value is one that
+// its element type can hold, so that graphs in f16 and kernels read the very same numbers.
+#include "ir/Einsum.h"
+#include "ir/Interpreter.h"
+#include "ir/Weft.h"
+#include "ir/interpreter/Rounding.h"
+
+#include <cmath>
+#include <numbers>
+#include <random>
+
+namespace weft {
+namespace {
+
+/// Draws whose sequence is fixed by the C++ standard (the standard's own distributions are not).
+class Source {
+public:
+  explicit Source(uint64_t seed) : engine(seed) {}
+  /// In (0, 1).
+  double uniform() { return (double(engine() >> 12) + 0.5) * 0x1p-52; }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+  /// In [low, high].
+  int64_t integer(int64_t low, int64_t high) { return low + int64_t(uniform() * double(high - low + 1)); }
+
+private:
+  std::mt19937_64 engine;
+};
+
+/// Visits every op that reads a value, also inside kernels.
+void forEachReader(mlir::Value value, const std::function<void(mlir::OpOperand &)> &visit) {
+  for (mlir::OpOperand &use : value.getUses()) {
+    if (auto kernel = mlir::dyn_cast<KernelOp>(use.getOwner()))
+      forEachReader(kernel.getBlock()->getArgument(use.getOperandNumber()), visit);
+    else
+      visit(use);
+  }
+}
+
+struct Range {
+  int64_t low = 0, high = 0;
+};
+
+/// Indices address the table's rows; lengths go from none to all keys. Several readers: what suits all of them.
+Range integerRange(mlir::Value value) {
+  Range range{0, std::numeric_limits<int32_t>::max()};
+  forEachReader(value, [&](mlir::OpOperand &use) {
+    if (auto gather = mlir::dyn_cast<GatherOp>(use.getOwner()))
+      range.high = std::min(range.high, extents(gather.getTable().getType())[0] - 1);
+    if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
+      range.high = std::min(range.high, extents(mask.getX().getType())[mask.getKey()]);
+  });
+  return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
+}
+
+/// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that layers keep their scale.
+double contractionScale(mlir::Value value) {
+  double scale = 1;
+  forEachReader(value, [&](mlir::OpOperand &use) {
+    auto contraction = mlir::dyn_cast<ContractOp>(use.getOwner());
+    if (!contraction || scale != 1) return;
+    const Einsum einsum = parseEinsum(contraction.getSpec().str());
+    const std::vector<int64_t> shape = extents(contraction.getA().getType());
+    for (char letter : einsum.reduced()) scale *= double(shape[einsum.a.find(letter)]);
+    scale = 1 / std::sqrt(scale);
+  });
+  return scale;
+}
+
+bool isParameter(mlir::Operation *graph, unsigned argument) {
+  auto op = mlir::dyn_cast<GraphOp>(graph);
+  return op && op.isParameter(argument);
+}
+
+}  // namespace
+
+std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed) {
+  Source source(seed);
+  std::vector<TensorValue> arguments;
+  for (mlir::BlockArgument argument : graph->getRegion(0).front().getArguments()) {
+    TensorValue value = reference::zeros(extents(argument.getType()));
+    const DType dtype = *toDType(argument.getType());
+    const Range range = dtype == DType::i1 ? Range{0, 1} : integerRange(argument);
+    const bool isInteger = dtype == DType::i1 || dtype == DType::i32;
+    const double scale = isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
+    for (double &element : value.elements)
+      element = isInteger ? double(source.integer(range.low, range.high))
+                          : reference::roundTo(dtype, scale * source.normal());
+    arguments.push_back(std::move(value));
+  }
+  return arguments;
+}
+
+}  // namespace weft
