@@ -68,8 +68,8 @@ struct ViewKnobs {
 using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs>;
 
 struct Configuration {
-  std::vector<Layout> inputs;   ///< one per Kernel::inputs
-  std::vector<Layout> outputs;  ///< one per Kernel::outputs
+  std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
+  std::vector<Layout> outputs = {};  ///< one per Kernel::outputs
   Knobs knobs;
   auto operator<=>(const Configuration &) const = default;
 };

@@ -30,6 +30,9 @@ public:
   virtual ~CostModel() = default;
   virtual Cost cost(const Kernel &kernel, const Configuration &configuration) const = 0;
   virtual const Device &device() const = 0;
+  /// Whether every loop configuration of the kernel is priced by LoopPricer (LoopCost.h), so that selection may add up
+  /// operands instead of asking for each configuration.
+  virtual bool isSeparable(const Kernel &kernel) const { return false; }
   /// "analytic model of h200" or "profile FILE (H200, 812 rows)".
   virtual std::string description() const = 0;
 };

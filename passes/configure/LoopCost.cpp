@@ -1,0 +1,153 @@
+// Traffic of warps in sectors, reads in flight, instructions: the loop half of the analytic model (AnalyticCost.cpp).
+#include "passes/configure/LoopCost.h"
+
+#include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+/// Equally spaced accesses: `count` of them, `stride` elements apart.
+struct Run {
+  int64_t count, stride;
+};
+
+int64_t sectorsOfSpan(double bytes) { return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(bytes / analytic::sectorBytes))); }
+
+/// Distinct 32-byte sectors that two nested runs of elements touch, starting at an aligned address.
+double sectorsTouched(Run a, Run b, int64_t elementBytes) {
+  if (a.stride > b.stride) std::swap(a, b);
+  if (a.stride == 0) a.count = 1;
+  if (b.stride == 0) b.count = 1;
+  const auto innerBytes = static_cast<double>(((a.count - 1) * a.stride + 1) * elementBytes);
+  const bool innerScattered = a.stride * elementBytes >= analytic::sectorBytes;
+  const auto inner = innerScattered ? a.count : sectorsOfSpan(innerBytes);
+  const auto pitch = static_cast<double>(b.stride * elementBytes);
+  if (b.count == 1 || pitch >= std::max<double>(innerBytes, analytic::sectorBytes)) return static_cast<double>(b.count * inner);
+  return static_cast<double>(sectorsOfSpan(static_cast<double>(b.count - 1) * pitch + innerBytes));
+}
+
+double elementsTouched(Run a, Run b) {
+  return static_cast<double>((a.stride == 0 ? 1 : a.count) * (b.stride == 0 ? 1 : b.count));
+}
+
+}  // namespace
+
+LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
+    : kernel(kernel), device(device), reduced(kernel.reducedAxes()) {
+  for (int value : operandValues(kernel)) points = std::max(points, static_cast<double>(kernel.elements(value)));
+  for (int axis : reduced) rowElements *= static_cast<double>(extent(axis));
+  for (int value : operandValues(kernel)) {
+    if (static_cast<double>(kernel.elements(value)) * 2 < points) continue;
+    ++fullOperands;
+    const bool isInput = value < static_cast<int>(kernel.inputs.size());
+    if (isInput) inputBytesPerPoint += static_cast<double>(sizeOf(kernel.values[value].dtype));
+  }
+}
+
+bool LoopPricer::isReduced(int axis) const { return std::find(reduced.begin(), reduced.end(), axis) != reduced.end(); }
+
+PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
+  const bool isInput = operand < kernel.inputs.size();
+  const int index = isInput ? kernel.inputs[operand] : kernel.outputs[operand - kernel.inputs.size()];
+  const Value &value = kernel.values[index];
+  PlacedOperand placed{.strides = std::vector<int64_t>(kernel.axes.size(), 0),
+                       .elementBytes = sizeOf(value.dtype),
+                       .bytes = kernel.bytes(index),
+                       .isInput = isInput};
+  const std::vector<int64_t> strides = stridesOf(layout, extentsOf(kernel, index));
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (extent(value.axes[i]) > 1) placed.strides[static_cast<size_t>(value.axes[i])] = strides[i];
+  placed.alignedElements = std::max<int64_t>(1, layout.alignment / placed.elementBytes);
+  while (layout.offset % placed.alignedElements != 0) placed.alignedElements /= 2;
+  return placed;
+}
+
+int64_t LoopPricer::lanesAlong(const LoopKnobs &knobs) const {
+  if (knobs.laneAxis < 0) return 1;
+  const int64_t perThread = knobs.laneAxis == knobs.vectorAxis ? knobs.vectorWidth : 1;
+  const int64_t neighbours = (extent(knobs.laneAxis) + perThread - 1) / perThread;
+  const bool isRow = knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block;
+  return std::min<int64_t>({analytic::warpSize, neighbours, isRow ? knobs.threadsPerRow : analytic::warpSize});
+}
+
+OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &knobs) const {
+  const int64_t width = knobs.vectorAxis < 0 ? 1 : knobs.vectorWidth;
+  const int64_t vectorStride = knobs.vectorAxis < 0 ? 0 : operand.strides[static_cast<size_t>(knobs.vectorAxis)];
+  int64_t laneStride = knobs.laneAxis < 0 ? 0 : operand.strides[static_cast<size_t>(knobs.laneAxis)];
+  if (knobs.laneAxis == knobs.vectorAxis) laneStride *= width;
+  const Run lanes{lanesAlong(knobs), laneStride}, vector{width, vectorStride};
+  const double wanted = elementsTouched(lanes, vector) * static_cast<double>(operand.elementBytes);
+
+  // L2 sees a warp's distinct sectors. A thread that walks along the operand's fastest axis finds its next elements in L1.
+  double sectors = sectorsTouched(lanes, vector, operand.elementBytes);
+  if (knobs.reduction == ReductionMapping::sequential)
+    for (int axis : reduced)
+      if (operand.strides[static_cast<size_t>(axis)] == 1) sectors = wanted / analytic::sectorBytes;
+  const double l2Ratio = std::max(1.0, sectors * analytic::sectorBytes / wanted);
+
+  // L1 sees every instruction: one a thread for vectors, else one an element.
+  bool isVector = vectorStride == 1 && operand.alignedElements % width == 0;
+  for (size_t axis = 0; isVector && axis < operand.strides.size(); ++axis)
+    if (static_cast<int>(axis) != knobs.vectorAxis && operand.strides[axis] % width != 0) isVector = false;
+  double requests = sectors;
+  if (!isVector && vectorStride != 0)
+    requests = static_cast<double>(width) * sectorsTouched(lanes, {1, 0}, operand.elementBytes);
+  const double l1Ratio = std::max(1.0, requests * analytic::sectorBytes / wanted);
+
+  const auto bytes = static_cast<double>(operand.bytes);
+  const double seconds = std::max({bytes / device.copyBandwidth, bytes * l2Ratio / (device.copyBandwidth * analytic::l2Speedup),
+                                   bytes * l1Ratio / (device.fmaFlops / 2)});
+  return {.seconds = seconds, .bytes = bytes * l2Ratio};
+}
+
+double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
+  switch (knobs.reduction) {
+  case ReductionMapping::none: return knobs.vectorWidth;
+  case ReductionMapping::sequential: return knobs.vectorWidth * analytic::sequentialUnroll;
+  case ReductionMapping::warp:
+  case ReductionMapping::block: {
+    const double perStep = static_cast<double>(knobs.threadsPerRow) * knobs.vectorWidth;
+    return std::ceil(rowElements / perStep) * knobs.vectorWidth;
+  }
+  }
+  return 1;
+}
+
+double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
+  if (knobs.reduction == ReductionMapping::none) return analytic::mapRegisters + 1.5 * elements * std::max(1, fullOperands - 1);
+  return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
+}
+
+KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
+  const bool isMap = knobs.reduction == ReductionMapping::none;
+  const bool isRow = knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block;
+  const double elements = elementsPerThread(knobs);
+  const double registers = registersOf(knobs, elements);
+  KnobPrice result;
+  if (isRow && registers > analytic::registersPerThread) result.rereads = 2;  // the row does not stay on chip
+
+  const double perThread = isRow ? elements : isMap ? knobs.vectorWidth : rowElements * knobs.vectorWidth;
+  const double threads = std::ceil(points / perThread);
+  const double resident = analytic::registersPerMultiprocessor / std::min<double>(registers, analytic::registersPerThread);
+  const double blocks = std::max(1.0, std::floor(std::min<double>(resident, analytic::threadsPerMultiprocessor) / knobs.threads));
+  const double active = std::min(blocks * knobs.threads, threads / device.multiprocessors);
+  const double inFlight = active * elements * std::max(1.0, inputBytesPerPoint);
+  const double scale = isRow ? analytic::rowBytesInFlight : analytic::mapBytesInFlight;
+  result.share = 1 - std::exp(-inFlight * analytic::referenceBandwidth(device) / scale);
+
+  const double issued = threads * (analytic::indexInstructions + 2.0 * fullOperands * perThread / knobs.vectorWidth) +
+                        kernel.flop() * analytic::instructionsPerFlop;
+  const double lanesBusy = std::min(1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
+  result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
+  return result;
+}
+
+double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const {
+  return device.launchSeconds + std::max(operandSeconds / knobs.share, knobs.issueSeconds);
+}
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// The price of loop kernels, in the separable form that selection needs: for fixed knobs, the time of a kernel is a sum of
+// one term an operand, and each term depends on that operand's layout alone. See AnalyticCost.cpp for the essay.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "kernel/Device.h"
+
+#include <vector>
+
+namespace weft {
+
+/// One operand in one layout, ready to be priced under many knobs.
+struct PlacedOperand {
+  std::vector<int64_t> strides;  ///< elements, per kernel axis; 0 where the operand does not run along it
+  int64_t elementBytes = 1, bytes = 0;
+  int64_t alignedElements = 1;   ///< element zero lies at a multiple of so many elements
+  bool isInput = true;
+};
+
+/// What one operand costs under fixed knobs.
+struct OperandPrice {
+  double seconds = 0;  ///< at full bandwidth share
+  double bytes = 0;    ///< moved, whole sectors counted
+};
+
+/// What knobs cost whatever the layouts are.
+struct KnobPrice {
+  double share = 1;         ///< of the bandwidth that the reads in flight reach
+  double issueSeconds = 0;  ///< instructions
+  double rereads = 1;       ///< times each input is read
+};
+
+class LoopPricer {
+public:
+  LoopPricer(const Kernel &kernel, const Device &device);
+
+  /// `operand` counts inputs first, then outputs.
+  PlacedOperand place(size_t operand, const Layout &layout) const;
+  KnobPrice price(const LoopKnobs &knobs) const;
+  OperandPrice price(const PlacedOperand &operand, const LoopKnobs &knobs) const;
+  /// `operandSeconds`: the sum over operands, inputs counted `rereads` times.
+  double seconds(const KnobPrice &knobs, double operandSeconds) const;
+
+private:
+  int64_t extent(int axis) const { return kernel.axes[static_cast<size_t>(axis)].extent; }
+  bool isReduced(int axis) const;
+  int64_t lanesAlong(const LoopKnobs &knobs) const;
+  double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
+  double elementsPerThread(const LoopKnobs &knobs) const;
+
+  const Kernel &kernel;
+  const Device &device;
+  std::vector<int> reduced;
+  double points = 1;         ///< of the whole iteration space
+  double rowElements = 1;    ///< of the reduced axes
+  double inputBytesPerPoint = 0;  ///< of inputs that run over most of the space
+  int fullOperands = 0;      ///< operands that run over most of the space
+};
+
+}  // namespace weft
