@@ -1,0 +1,39 @@
+// Attention in two forms that share their middle: with projections from the embedding, and the bare core.
+#include "models/Families.h"
+
+#include <cmath>
+
+namespace weft::models {
+
+mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v, const std::string &scoreSpec,
+                   const std::string &sumSpec) {
+  std::optional<double> scale;
+  if (layer.specification().scaleScores) scale = 1.0 / std::sqrt(double(layer.dim('p')));
+  const mlir::Value score = layer.mask("masked", layer.contract("score", scoreSpec, k, q, scale));
+  const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", score, 'k'));
+  return layer.contract("weighted", sumSpec, v, probability);
+}
+
+mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value source) {
+  const bool bias = layer.specification().projectionBias, outputBias = layer.specification().outputBias;
+  const mlir::Value q = layer.project("q", "phi,bji->phbj", "wq", x, bias ? "bq" : "");
+  const mlir::Value k = layer.project("k", "phi,bki->phbk", "wk", source, bias ? "bk" : "");
+  const mlir::Value v = layer.project("v", "whi,bki->whbk", "wv", source, bias ? "bv" : "");
+  const mlir::Value weighted = attend(layer, q, k, v, "phbk,phbj->hbjk", "whbk,hbjk->whbj");
+  return layer.project("attention", "whi,whbj->bji", "wo", weighted, outputBias ? "bo" : "");
+}
+
+mlir::Value buildAttention(LayerBuilder &layer) {
+  const bool isGrouped = layer.dim('g') != layer.dim('h');
+  const mlir::Value q = layer.argument("q", "bhjp");
+  if (!isGrouped) {
+    const mlir::Value k = layer.argument("k", "bhkp"), v = layer.argument("v", "bhkw");
+    return attend(layer, q, k, v, "bhkp,bhjp->bhjk", "bhkw,bhjk->bhjw");
+  }
+  const mlir::Value k = layer.argument("k", "bgkp"), v = layer.argument("v", "bgkw");
+  const mlir::Value grouped = layer.splitAxis("q_grouped", q, 'h', "gr");
+  const mlir::Value weighted = attend(layer, grouped, k, v, "bgkp,bgrjp->bgrjk", "bgkw,bgrjk->bgrjw");
+  return layer.mergeAxes("attention", weighted, 'g', 'h');
+}
+
+}  // namespace weft::models

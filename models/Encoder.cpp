@@ -1,0 +1,25 @@
+// The encoder layer: attention, then feed-forward, each followed by dropout, residual and layer normalization.
+#include "models/Families.h"
+
+namespace weft::models {
+
+mlir::Value feedForward(LayerBuilder &layer, mlir::Value x) {
+  const bool bias = layer.specification().feedForwardBias;
+  const mlir::Value hidden = layer.project("hidden", "ui,bji->bju", "w1", x, bias ? "b1" : "");
+  const mlir::Value active = layer.dropout("active_kept", layer.activate("active", hidden));
+  return layer.project("feed_forward", "iu,bju->bji", "w2", active, bias ? "b2" : "");
+}
+
+mlir::Value buildEncoder(LayerBuilder &layer) {
+  const mlir::Value x = layer.argument("x", "bji");
+  const mlir::Value source = layer.dim('k') == layer.dim('j') ? x : layer.argument("context", "bki");
+  const mlir::Value attention = multiHeadAttention(layer, x, source);
+  if (layer.specification().attentionOnly) return attention;
+
+  const mlir::Value attended = layer.residual("residual1", layer.dropout("attention_kept", attention), x);
+  const mlir::Value middle = layer.layerNorm("norm1", attended, "1");
+  const mlir::Value transformed = layer.dropout("feed_forward_kept", feedForward(layer, middle));
+  return layer.layerNorm("norm2", layer.residual("residual2", transformed, middle), "2");
+}
+
+}  // namespace weft::models

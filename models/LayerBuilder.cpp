@@ -1,0 +1,187 @@
+// Each method appends one op (project: two) with readable SSA names carried as name locations.
+#include "models/LayerBuilder.h"
+
+#include "ir/Types.h"
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+
+#include <cctype>
+
+namespace weft::models {
+namespace {
+
+constexpr int64_t largestProduct = int64_t(1) << 62;
+
+/// "paper-encoder" as a symbol: paper_encoder.
+std::string symbolOf(const std::string &name) {
+  std::string symbol = name;
+  for (char &c : symbol)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0])) ? "_" + symbol : symbol;
+}
+
+std::vector<std::string> letters(const std::string &axes) {
+  std::vector<std::string> names;
+  for (char axis : axes) names.emplace_back(1, axis);
+  return names;
+}
+
+struct Terms { std::string a, b, result; };
+
+Terms termsOf(const std::string &spec) {
+  const size_t comma = spec.find(','), arrow = spec.find("->");
+  return {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1), spec.substr(arrow + 2)};
+}
+
+}  // namespace
+
+LayerBuilder::LayerBuilder(mlir::MLIRContext &context, const LayerSpecification &specification, const Dims &dims,
+                           DType dtype)
+    : specification_(specification), dims_(dims), dtype_(dtype),
+      module_(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))), builder_(&context) {
+  builder_.setInsertionPointToEnd(module_->getBody());
+  auto graph = GraphOp::create(builder_, builder_.getUnknownLoc(), symbolOf(specification.name),
+                                        llvm::ArrayRef<mlir::Type>(), llvm::ArrayRef<mlir::Type>());
+  body_ = &graph.getBody().front();
+  builder_.setInsertionPointToEnd(body_);
+}
+
+mlir::Location LayerBuilder::named(const std::string &name) {
+  return mlir::NameLoc::get(builder_.getStringAttr(name));
+}
+
+template <typename Op, typename... Arguments>
+mlir::Value LayerBuilder::append(const std::string &name, Arguments &&...arguments) {
+  return Op::create(builder_, named(name), std::forward<Arguments>(arguments)...)->getResult(0);
+}
+
+int64_t LayerBuilder::position(mlir::Value x, char axis) const {
+  return *dimensionOf(x.getType(), llvm::StringRef(&axis, 1));
+}
+
+void LayerBuilder::checkElements(const std::string &what, const std::string &axes) const {
+  int64_t product = 1;
+  std::vector<std::string> factors;
+  for (char axis : axes) factors.push_back(fmt::format("{}={}", axis, dim(axis)));
+  for (char axis : axes) {
+    if (dim(axis) > largestProduct / product)
+      throw Error::badInput("{}: {} over {} has more than 2^62 points; make one of these dimensions smaller",
+                            specification_.name, what, fmt::join(factors, " * "));
+    product *= dim(axis);
+  }
+}
+
+mlir::Value LayerBuilder::argument(const std::string &name, const std::string &axes) {
+  checkElements("argument " + name, axes);
+  std::vector<std::pair<std::string, int64_t>> extents;
+  for (char axis : axes) extents.emplace_back(std::string(1, axis), dim(axis));
+  isParameter_.push_back(false);
+  return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype_), named(name));
+}
+
+mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &axes) {
+  const mlir::Value weight = argument(name, axes);
+  isParameter_.back() = true;
+  return weight;
+}
+
+mlir::Value LayerBuilder::contract(const std::string &name, const std::string &spec, mlir::Value a, mlir::Value b,
+                                   std::optional<double> scale) {
+  const Terms terms = termsOf(spec);
+  std::string space = terms.a;
+  for (char letter : terms.b)
+    if (space.find(letter) == std::string::npos) space += letter;
+  checkElements("contraction " + name, space);
+  return append<ContractOp>(name, spec, a, b, scale, letters(terms.result));
+}
+
+mlir::Value LayerBuilder::project(const std::string &name, const std::string &spec, const std::string &weightName,
+                                  mlir::Value x, const std::string &biasName) {
+  const Terms terms = termsOf(spec);
+  const mlir::Value weight = parameter(weightName, terms.a);
+  if (biasName.empty()) return contract(name, spec, weight, x);
+  const mlir::Value product = contract(name + "_product", spec, weight, x);
+  std::string biasAxes;
+  std::vector<int64_t> along;
+  for (char axis : terms.a)
+    if (terms.result.find(axis) != std::string::npos) {
+      biasAxes += axis;
+      along.push_back(position(product, axis));
+    }
+  return append<BiasOp>(name, product, parameter(biasName, biasAxes), along);
+}
+
+mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x, const std::string &suffix) {
+  const mlir::Value gamma = parameter("gamma" + suffix, "i"), beta = parameter("beta" + suffix, "i");
+  const bool statistics = specification_.normStatistics;
+  const std::string names = statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;
+  return append<LayerNormOp>(names, x, gamma, beta, position(x, 'i'), specification_.epsilon, statistics);
+}
+
+mlir::Value LayerBuilder::rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName) {
+  const mlir::Value gamma = parameter(weightName, "i");
+  return append<RmsNormOp>(name, x, gamma, position(x, 'i'), specification_.epsilon);
+}
+
+mlir::Value LayerBuilder::softmax(const std::string &name, mlir::Value x, char axis) {
+  return append<SoftmaxOp>(name, x, position(x, axis));
+}
+
+mlir::Value LayerBuilder::dropout(const std::string &name, mlir::Value x) {
+  if (specification_.dropout == 0) return x;
+  return append<DropoutOp>(name, x, specification_.dropout, streams_++);
+}
+
+mlir::Value LayerBuilder::residual(const std::string &name, mlir::Value x, mlir::Value skipped) {
+  return append<ResidualOp>(name, x, skipped);
+}
+
+mlir::Value LayerBuilder::activate(const std::string &name, mlir::Value x) {
+  switch (specification_.activation) {
+  case Activation::relu: return append<ReluOp>(name, x);
+  case Activation::gelu: return append<GeluOp>(name, x);
+  case Activation::geluTanh: return append<GeluTanhOp>(name, x);
+  case Activation::silu: return append<SiluOp>(name, x);
+  }
+  llvm_unreachable("every activation is in the switch");
+}
+
+mlir::Value LayerBuilder::multiply(const std::string &name, mlir::Value a, mlir::Value b) {
+  return append<MulOp>(name, a, b);
+}
+
+mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis, char headDim) {
+  return append<RotaryOp>(name, x, position(x, positionAxis), position(x, headDim),
+                                   specification_.rotaryBase);
+}
+
+mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
+  if (!specification_.causal) return x;
+  const int64_t query = position(x, 'j'), key = position(x, 'k');
+  // A window as long as the sequence excludes nothing that causality does not.
+  if (specification_.window && *specification_.window < dim('k'))
+    return MaskOp::window(builder_, named(name), x, query, key, *specification_.window - 1, 0);
+  return MaskOp::causal(builder_, named(name), x, query, key);
+}
+
+mlir::Value LayerBuilder::splitAxis(const std::string &name, mlir::Value x, char axis, const std::string &parts) {
+  std::vector<int64_t> sizes;
+  for (char part : parts) sizes.push_back(dim(part));
+  return append<SplitAxisOp>(name, x, position(x, axis), sizes, letters(parts));
+}
+
+mlir::Value LayerBuilder::mergeAxes(const std::string &name, mlir::Value x, char first, char merged) {
+  return append<MergeAxesOp>(name, x, position(x, first), 2, llvm::StringRef(&merged, 1));
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> LayerBuilder::finish(const std::vector<mlir::Value> &results) {
+  ReturnOp::create(builder_, builder_.getUnknownLoc(), mlir::ValueRange(results));
+  auto graph = mlir::cast<GraphOp>(body_->getParentOp());
+  graph.setFunctionType(
+      builder_.getFunctionType(body_->getArgumentTypes(), mlir::TypeRange(mlir::ValueRange(results))));
+  for (size_t index = 0; index < isParameter_.size(); ++index)
+    if (isParameter_[index]) graph.setParameter(unsigned(index));
+  return std::move(module_);
+}
+
+}  // namespace weft::models

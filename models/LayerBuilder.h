@@ -1,0 +1,78 @@
+// The vocabulary in which layers are written: named parameters, projections, normalizations. One letter is one axis;
+// the letters of an einsum are the axis names of its result. Invariant: the graph under construction verifies once
+// finish() has added its results.
+#pragma once
+
+#include "kernel/DType.h"
+#include "models/LayerSpecification.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+class GraphOp;
+}
+
+namespace weft::models {
+
+class LayerBuilder {
+public:
+  /// Starts an empty graph named after the specification. `dims` holds every axis letter (resolveDims).
+  LayerBuilder(mlir::MLIRContext &context, const LayerSpecification &specification, const Dims &dims, DType dtype);
+
+  const LayerSpecification &specification() const { return specification_; }
+  int64_t dim(char axis) const { return dims_.at(std::string(1, axis)); }
+
+  /// A graph argument over the given axis letters. Throws Error(badInput) if it has more than 2^62 elements.
+  mlir::Value argument(const std::string &name, const std::string &axes);
+  /// The same, marked as a weight.
+  mlir::Value parameter(const std::string &name, const std::string &axes);
+
+  mlir::Value contract(const std::string &name, const std::string &spec, mlir::Value a, mlir::Value b,
+                       std::optional<double> scale = std::nullopt);
+  /// x times a new weight (the spec's first operand), plus a new bias over the axes that weight and result share.
+  /// Without a bias name there is no bias.
+  mlir::Value project(const std::string &name, const std::string &spec, const std::string &weightName, mlir::Value x,
+                      const std::string &biasName = "");
+
+  mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix);
+  mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName);
+  mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
+  /// x itself where the specification has no dropout; each call draws its own stream.
+  mlir::Value dropout(const std::string &name, mlir::Value x);
+  mlir::Value residual(const std::string &name, mlir::Value x, mlir::Value skipped);
+  mlir::Value activate(const std::string &name, mlir::Value x);
+  mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
+  mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
+  /// The causal or window mask of the specification over query j and key k; x itself where it has none.
+  mlir::Value mask(const std::string &name, mlir::Value x);
+  mlir::Value splitAxis(const std::string &name, mlir::Value x, char axis, const std::string &parts);
+  mlir::Value mergeAxes(const std::string &name, mlir::Value x, char first, char merged);
+
+  /// Ends the graph with its results and hands the module over.
+  mlir::OwningOpRef<mlir::ModuleOp> finish(const std::vector<mlir::Value> &results);
+
+private:
+  /// Appends an op and gives its first result.
+  template <typename Op, typename... Arguments>
+  mlir::Value append(const std::string &name, Arguments &&...arguments);
+  mlir::Location named(const std::string &name);
+  int64_t position(mlir::Value x, char axis) const;
+  void checkElements(const std::string &what, const std::string &axes) const;
+
+  const LayerSpecification specification_;
+  const Dims dims_;
+  const DType dtype_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  mlir::OpBuilder builder_;
+  mlir::Block *body_ = nullptr;
+  std::vector<bool> isParameter_;  ///< one per graph argument
+  int64_t streams_ = 0;            ///< dropout streams handed out
+};
+
+}  // namespace weft::models

@@ -1,0 +1,103 @@
+// Diagnostics of the parser and the verifiers become the text of one Error; nothing is thrown inside MLIR.
+#include "models/MlirFile.h"
+
+#include "ir/Types.h"
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+#include <filesystem>
+
+namespace weft::models {
+namespace {
+
+/// "file:3:7" of the place a location stands for; empty if it is unknown.
+std::string placeOf(mlir::Location location) {
+  std::string place;
+  location->walk([&](mlir::Location inner) {
+    const auto at = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
+    if (!at) return mlir::WalkResult::advance();
+    place = fmt::format("{}:{}:{}", at.getFilename().str(), at.getLine(), at.getColumn());
+    return mlir::WalkResult::interrupt();
+  });
+  return place;
+}
+
+/// Collects errors and their notes while it lives, so that they do not reach the terminal twice.
+class CapturedDiagnostics {
+public:
+  explicit CapturedDiagnostics(mlir::MLIRContext &context)
+      : handler_(&context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) return mlir::success();
+          append(diagnostic);
+          for (mlir::Diagnostic &note : diagnostic.getNotes()) append(note);
+          return mlir::success();
+        }) {}
+
+  /// All messages, one a line; `where` stands in for unknown places.
+  std::string text(const std::string &where) const {
+    std::string all;
+    for (const auto &[place, message] : messages_)
+      all += fmt::format("{}{}: {}", all.empty() ? "" : "\n", place.empty() ? where : place, message);
+    return all;
+  }
+
+private:
+  void append(mlir::Diagnostic &diagnostic) {
+    const bool isNote = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Note;
+    messages_.emplace_back(placeOf(diagnostic.getLocation()), (isNote ? "note: " : "") + diagnostic.str());
+  }
+
+  std::vector<std::pair<std::string, std::string>> messages_;
+  mlir::ScopedDiagnosticHandler handler_;
+};
+
+void requireOneGraph(mlir::ModuleOp module, const std::string &path) {
+  const auto graphs = llvm::to_vector(module.getOps<GraphOp>());
+  if (graphs.empty()) throw Error::badInput("{}: holds no weft.graph; exactly one is needed", path);
+  if (graphs.size() > 1)
+    throw Error::badInput("{}: a second weft.graph @{}; exactly one is supported", placeOf(graphs[1]->getLoc()),
+                          graphs[1].getName().str());
+  for (mlir::Operation &op : module.getOps())
+    if (!mlir::isa<GraphOp>(op))
+      throw Error::badInput("{}: '{}' beside the weft.graph; a model is one weft.graph and nothing else",
+                            placeOf(op.getLoc()), op.getName().getStringRef().str());
+}
+
+}  // namespace
+
+mlir::OwningOpRef<mlir::ModuleOp> readMlir(const std::string &path, mlir::MLIRContext &context) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) throw Error::badInput("{}: is not a readable file", path);
+  CapturedDiagnostics diagnostics(context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+  if (!module) throw Error(ErrorKind::badInput, diagnostics.text(path));
+  requireOneGraph(*module, path);
+  return module;
+}
+
+void verifyBuilt(mlir::ModuleOp module, const std::string &name) {
+  CapturedDiagnostics diagnostics(*module.getContext());
+  if (mlir::failed(mlir::verify(module)))
+    throw Error::checkFailed("the graph built for {} does not verify: {}", name, diagnostics.text(name));
+}
+
+Dims dimsOf(mlir::ModuleOp module) {
+  std::map<std::string, std::set<int64_t>> seen;
+  module.walk([&](GraphOp graph) {
+    for (mlir::Type type : llvm::concat<const mlir::Type>(graph.getArgumentTypes(), graph.getResultTypes())) {
+      const std::vector<std::string> names = axisNames(type);
+      const std::vector<int64_t> sizes = extents(type);
+      for (size_t dimension = 0; dimension < names.size(); ++dimension) seen[names[dimension]].insert(sizes[dimension]);
+    }
+  });
+  Dims dims;
+  for (const auto &[name, sizes] : seen)
+    if (sizes.size() == 1) dims[name] = *sizes.begin();
+  return dims;
+}
+
+}  // namespace weft::models

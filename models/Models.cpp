@@ -1,0 +1,100 @@
+// Request to graph: a preset, a config.json or a .mlir file.
+#include "models/Models.h"
+
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+#include "models/ConfigJson.h"
+#include "models/Families.h"
+#include "models/MlirFile.h"
+#include "models/Presets.h"
+
+#include <filesystem>
+
+namespace weft::models {
+namespace {
+
+bool endsWith(const std::string &text, std::string_view ending) {
+  return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+void checkRequest(const Request &request) {
+  const std::vector<std::string> parts = {"attention", "layer"};
+  if (request.part == "model")
+    throw Error::unsupported("part 'model' is not supported yet; nearest is 'layer' (known: attention, layer)");
+  if (request.part != "attention" && request.part != "layer")
+    throw Error::badInput("unknown part '{}'{}", request.part, nearestAndKnown(request.part, parts));
+  if (request.dtype != DType::f32 && request.dtype != DType::f16 && request.dtype != DType::bf16)
+    throw Error::unsupported("dtype {} is not supported for models; nearest is f32 (known: f32, f16, bf16)",
+                             nameOf(request.dtype));
+}
+
+/// The layer that a preset's name, a config.json or a folder that holds one describes.
+ConfigDescription describe(const std::string &model) {
+  if (const PresetRow *preset = findPreset(model)) return {.specification = preset->specification, .ignoredKeys = {}};
+  std::error_code ignored;
+  const std::filesystem::path inFolder = std::filesystem::path(model) / "config.json";
+  if (std::filesystem::is_regular_file(inFolder, ignored)) return readConfig(inFolder.string());
+  if (endsWith(model, ".json")) return readConfig(model);
+  if (endsWith(model, ".onnx"))
+    throw Error::unsupported("{}: ONNX files are not supported; known: .json, .mlir", model);
+  if (std::filesystem::exists(model, ignored))
+    throw Error::badInput("{}: neither a preset nor a config.json or .mlir file", model);
+  throwUnknownPreset(model);
+}
+
+mlir::Value buildFamily(LayerBuilder &layer) {
+  switch (layer.specification().family) {
+  case Family::attention: return buildAttention(layer);
+  case Family::encoder: return buildEncoder(layer);
+  case Family::decoder: return buildDecoder(layer);
+  case Family::llama: return buildLlama(layer);
+  }
+  llvm_unreachable("every family is in the switch");
+}
+
+Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
+  if (!request.dims.empty())
+    throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents", request.model,
+                          request.dims.begin()->first, request.dims.begin()->second);
+  if (request.part != "layer")
+    throw Error::badInput("{}: part '{}' cannot be taken out of a .mlir file", request.model, request.part);
+  Model model;
+  model.module = readMlir(request.model, context);
+  model.description = {.name = std::filesystem::path(request.model).stem().string(),
+                       .dims = dimsOf(*model.module),
+                       .ignoredKeys = {}};
+  return model;
+}
+
+}  // namespace
+
+const std::vector<Preset> &presets() {
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> built;
+    for (const PresetRow &row : presetRows())
+      built.push_back({row.specification.name, row.summary, resolveDims(row.specification, {})});
+    return built;
+  }();
+  return all;
+}
+
+Model build(const Request &request, mlir::MLIRContext &context) {
+  checkRequest(request);
+  context.loadDialect<WeftDialect>();
+  if (endsWith(request.model, ".mlir")) return buildFromMlir(request, context);
+
+  ConfigDescription described = describe(request.model);
+  LayerSpecification &specification = described.specification;
+  if (request.part == "attention") specification.attentionOnly = true;
+  Model model;
+  model.description = {.name = specification.name,
+                       .dims = resolveDims(specification, request.dims),
+                       .ignoredKeys = std::move(described.ignoredKeys)};
+  LayerBuilder layer(context, specification, model.description.dims, request.dtype);
+  model.module = layer.finish({buildFamily(layer)});
+  verifyBuilt(*model.module, specification.name);
+  return model;
+}
+
+}  // namespace weft::models
