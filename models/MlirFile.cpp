@@ -10,6 +10,7 @@
 #include "mlir/Parser/Parser.h"
 
 #include <filesystem>
+#include <set>
 
 namespace weft::models {
 namespace {
@@ -56,7 +57,7 @@ private:
 };
 
 void requireOneGraph(mlir::ModuleOp module, const std::string &path) {
-  const auto graphs = llvm::to_vector(module.getOps<GraphOp>());
+  llvm::SmallVector<GraphOp> graphs = llvm::to_vector(module.getOps<GraphOp>());
   if (graphs.empty()) throw Error::badInput("{}: holds no weft.graph; exactly one is needed", path);
   if (graphs.size() > 1)
     throw Error::badInput("{}: a second weft.graph @{}; exactly one is supported", placeOf(graphs[1]->getLoc()),

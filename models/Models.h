@@ -15,7 +15,7 @@ namespace weft::models {
 
 struct Request {
   std::string model;                     ///< preset name, or path of a config.json or .mlir
-  std::map<std::string, int64_t> dims;   ///< --dim overrides: b, j, k, h, g, p, w, i, u
+  std::map<std::string, int64_t> dims = {};  ///< --dim overrides: b, j, k, h, g, p, w, i, u
   DType dtype = DType::f16;
   std::string part = "layer";            ///< "attention" or "layer"
 };

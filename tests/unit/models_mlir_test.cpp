@@ -1,0 +1,236 @@
+// Presets and files to graphs: shape of the graphs, messages of bad input.
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "models/Models.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+using namespace weft;
+using models::Model;
+using models::Request;
+
+namespace {
+
+Model build(mlir::MLIRContext &context, Request request) { return models::build(request, context); }
+
+GraphOp graphOf(const Model &model) { return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin(); }
+
+/// How often each op occurs in the graph, without the dialect's prefix.
+std::map<std::string, int> histogram(const Model &model) {
+  std::map<std::string, int> counts;
+  for (mlir::Operation &op : graphOf(model).getBody().front()) ++counts[op.getName().stripDialect().str()];
+  return counts;
+}
+
+std::string textOf(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream);
+  return text;
+}
+
+/// "badInput: text" of the error that building throws, or "no error".
+std::string errorOf(const Request &request) {
+  mlir::MLIRContext context;
+  try {
+    models::build(request, context);
+  } catch (const Error &error) {
+    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") + std::string(error.what());
+  }
+  return "no error";
+}
+
+/// A file that lives as long as the test.
+struct TemporaryFile {
+  TemporaryFile(const std::string &name, const std::string &content)
+      : path((std::filesystem::temp_directory_path() / ("weft-models-test-" + name)).string()) {
+    std::ofstream(path) << content;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path); }
+  const std::string path;
+};
+
+using Counts = std::map<std::string, int>;
+
+}  // namespace
+
+TEST_CASE("every preset builds, verifies and survives printing and parsing") {
+  for (const models::Preset &preset : models::presets())
+    for (const std::string part : {"layer", "attention"})
+      for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        INFO(preset.name << " " << part << " " << nameOf(dtype));
+        mlir::MLIRContext context;
+        const Model model = build(context, {.model = preset.name, .dims = {}, .dtype = dtype, .part = part});
+        CHECK(mlir::succeeded(mlir::verify(*model.module)));
+        const std::string text = textOf(*model.module);
+        CHECK(text.find(nameOf(dtype)) != std::string::npos);
+        const auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+        REQUIRE(parsed);
+        CHECK(textOf(*parsed) == text);
+      }
+}
+
+TEST_CASE("the paper's encoder has the operators of its Table A.1") {
+  mlir::MLIRContext context;
+  const Model model = build(context, {.model = "paper-encoder"});
+  const Counts expected = {{"contract", 8}, {"bias", 6},    {"softmax", 1}, {"dropout", 4}, {"residual", 2},
+                           {"layer_norm", 2}, {"relu", 1}, {"return", 1}};
+  CHECK(histogram(model) == expected);
+  // Q, K, V; QK^T (its scale costs one more flop a score); Gamma; Out; two linear layers.
+  std::vector<double> gigaflop;
+  for (ContractOp op : graphOf(model).getOps<ContractOp>()) gigaflop.push_back(op.flop() / 1e9);
+  const std::vector<double> table = {25.770 / 3, 25.770 / 3, 25.770 / 3, 4.295 + 0.034, 4.295, 8.590, 34.360, 34.360};
+  REQUIRE(gigaflop.size() == table.size());
+  for (size_t op = 0; op < table.size(); ++op) CHECK(std::abs(gigaflop[op] - table[op]) <= 0.001);
+  std::set<int64_t> streams;
+  for (DropoutOp op : graphOf(model).getOps<DropoutOp>()) streams.insert(op.getStream());
+  CHECK(streams.size() == 4);
+  for (LayerNormOp op : graphOf(model).getOps<LayerNormOp>()) CHECK(op->getNumResults() == 3);
+}
+
+TEST_CASE("weights are parameters, activations are not, and names are readable") {
+  mlir::MLIRContext context;
+  const Model model = build(context, {.model = "paper-encoder"});
+  GraphOp graph = graphOf(model);
+  std::vector<std::string> parameters, activations;
+  for (unsigned index = 0; index < graph.getNumArguments(); ++index) {
+    const auto name = mlir::cast<mlir::NameLoc>(graph.getArgument(index).getLoc()).getName().str();
+    (graph.isParameter(index) ? parameters : activations).push_back(name);
+  }
+  CHECK(activations == std::vector<std::string>{"x"});
+  CHECK(parameters == std::vector<std::string>{"wq", "bq", "wk", "bk", "wv", "bv", "wo", "bo", "gamma1", "beta1", "w1",
+                                               "b1", "w2", "b2", "gamma2", "beta2"});
+  const std::string text = textOf(graph);
+  CHECK(text.find("weft.contract \"phbk,phbj->hbjk\" %k, %q {scale = 1.250000e-01}") != std::string::npos);
+  CHECK(text.find("weft.graph @paper_encoder(") != std::string::npos);
+}
+
+TEST_CASE("families differ where their mathematics does") {
+  mlir::MLIRContext context;
+  CHECK(histogram(build(context, {.model = "bert-large"})) ==
+        Counts{{"contract", 8}, {"bias", 6}, {"softmax", 1}, {"residual", 2}, {"layer_norm", 2}, {"gelu", 1},
+               {"return", 1}});
+  CHECK(histogram(build(context, {.model = "gpt2"})) ==
+        Counts{{"contract", 8}, {"bias", 6}, {"softmax", 1}, {"residual", 2}, {"layer_norm", 2}, {"gelu_tanh", 1},
+               {"mask", 1}, {"return", 1}});
+  CHECK(histogram(build(context, {.model = "llama-3-8b"})) ==
+        Counts{{"contract", 9}, {"softmax", 1}, {"residual", 2}, {"rms_norm", 2}, {"silu", 1}, {"mul", 1},
+               {"rotary", 2}, {"mask", 1}, {"return", 1}});
+  CHECK(histogram(build(context, {.model = "attention"})) == Counts{{"contract", 2}, {"softmax", 1}, {"return", 1}});
+  CHECK(histogram(build(context, {.model = "attention", .dims = {{"g", 4}}})) ==
+        Counts{{"contract", 2}, {"softmax", 1}, {"split_axis", 1}, {"merge_axes", 1}, {"return", 1}});
+  CHECK(histogram(build(context, {.model = "paper-attention"})) ==
+        Counts{{"contract", 6}, {"bias", 4}, {"softmax", 1}, {"dropout", 1}, {"return", 1}});
+  CHECK(histogram(build(context, {.model = "paper-encoder", .part = "attention"})) ==
+        histogram(build(context, {.model = "paper-attention"})));
+}
+
+TEST_CASE("a sliding window narrows the mask only where it is shorter than the sequence") {
+  const TemporaryFile file("window.json", R"({"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "intermediate_size": 128, "sliding_window": 16})");
+  mlir::MLIRContext context;
+  for (const auto &[j, kind] : std::map<int64_t, std::string>{{16, "causal"}, {17, "window"}}) {
+    const Model model = build(context, {.model = file.path, .dims = {{"j", j}}});
+    MaskOp mask = *graphOf(model).getOps<MaskOp>().begin();
+    CHECK(mask.getKind() == kind);
+    if (kind == "window") CHECK((mask.getLeft() == 15 && mask.getRight() == 0));
+  }
+}
+
+TEST_CASE("keys of another length come from a context argument") {
+  mlir::MLIRContext context;
+  const Model model = build(context, {.model = "paper-attention", .dims = {{"j", 6}, {"k", 10}}});
+  CHECK(textOf(graphOf(model)).find("%context: tensor<8x10x1024xf16, #weft.axes<b, k, i>>") != std::string::npos);
+}
+
+TEST_CASE("tensors of more than 2^31 elements are built") {
+  mlir::MLIRContext context;
+  const Model model = build(context, {.model = "attention", .dims = {{"b", 64}, {"j", 65536}}});
+  SoftmaxOp softmax = *graphOf(model).getOps<SoftmaxOp>().begin();
+  CHECK(elementsOf(softmax.getType()) == int64_t(64) * 16 * 65536 * 65536);
+}
+
+TEST_CASE("dimensions whose product overflows are refused") {
+  CHECK(errorOf({.model = "attention", .dims = {{"b", 2147483647}, {"h", 2147483647}}}) ==
+        "badInput: attention: argument q over b=2147483647 * h=2147483647 * j=512 * p=64 has more than 2^62 points; make "
+        "one of these dimensions smaller");
+  CHECK(errorOf({.model = "attention", .dims = {{"j", 2147483647}}}) ==
+        "badInput: attention: contraction score over b=8 * h=16 * k=2147483647 * p=64 * j=2147483647 has more than 2^62 "
+        "points; make one of these dimensions smaller");
+}
+
+TEST_CASE("requests that name nothing") {
+  CHECK(errorOf({.model = "bert-larg"}).rfind("badInput: unknown preset 'bert-larg'; nearest is 'bert-large'", 0) == 0);
+  CHECK(errorOf({.model = "bert-base", .part = "atention"}) ==
+        "badInput: unknown part 'atention'; nearest is 'attention' (known: attention, layer)");
+  CHECK(errorOf({.model = "bert-base", .part = "model"}).rfind("unsupported: ", 0) == 0);
+  CHECK(errorOf({.model = "bert-base", .dtype = DType::i32}) ==
+        "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");
+  CHECK(errorOf({.model = "/no/such/config.json"}) ==
+        "badInput: /no/such/config.json: cannot be read (or is empty)");
+  CHECK(errorOf({.model = "/no/such/graph.mlir"}) == "badInput: /no/such/graph.mlir: is not a readable file");
+  CHECK(errorOf({.model = "/etc/hostname"}) == "badInput: /etc/hostname: neither a preset nor a config.json or .mlir file");
+  CHECK(errorOf({.model = "net.onnx"}).rfind("unsupported: net.onnx: ONNX", 0) == 0);
+}
+
+TEST_CASE("a config.json gives the graph of the preset, and a folder that holds one too") {
+  mlir::MLIRContext context;
+  const std::string configs = WEFT_SOURCE_DIR "/models/configs/";
+  for (const std::string name : {"bert-base", "bert-large", "gpt2", "llama-3-8b"}) {
+    const Model model = build(context, {.model = configs + name + ".json"});
+    CHECK(textOf(*model.module) == textOf(*build(context, {.model = name}).module));
+    CHECK_FALSE(model.description.ignoredKeys.empty());
+  }
+  const auto folder = std::filesystem::temp_directory_path() / "weft-models-test-folder";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(configs + "gpt2.json", folder / "config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  CHECK(build(context, {.model = folder.string()}).description.name == "gpt2");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a .mlir file is read back") {
+  mlir::MLIRContext context;
+  const std::string text = textOf(*build(context, {.model = "paper-attention"}).module);
+  const TemporaryFile file("paper.mlir", text);
+  const Model model = build(context, {.model = file.path});
+  CHECK(textOf(*model.module) == text);
+  CHECK(model.description.name == "weft-models-test-paper");
+  CHECK(model.description.dims == std::map<std::string, int64_t>{{"b", 8}, {"h", 16}, {"i", 1024}, {"j", 512}, {"p", 64}, {"w", 64}});
+}
+
+TEST_CASE("a .mlir file that does not parse, verify or hold one graph") {
+  const std::string graph = "weft.graph @a(%x: tensor<4xf32, #weft.axes<i>>) -> (tensor<4xf32, #weft.axes<i>>) {\n"
+                            "  weft.return %x : tensor<4xf32, #weft.axes<i>>\n}\n";
+  const TemporaryFile truncated("truncated.mlir", graph.substr(0, graph.size() - 4));
+  CHECK(errorOf({.model = truncated.path}).rfind("badInput: " + truncated.path + ":2:", 0) == 0);
+  const TemporaryFile empty("empty.mlir", "");
+  CHECK(errorOf({.model = empty.path}) ==
+        "badInput: " + empty.path + ": holds no weft.graph; exactly one is needed");
+  std::string second = graph;
+  second.replace(second.find("@a"), 2, "@b");
+  const TemporaryFile two("two.mlir", graph + second);
+  CHECK(errorOf({.model = two.path}) ==
+        "badInput: " + two.path + ":4:1: a second weft.graph @b; exactly one is supported");
+  const TemporaryFile beside("beside.mlir", graph + "module @m {}\n");
+  CHECK(errorOf({.model = beside.path}) == "badInput: " + beside.path +
+                                               ":4:1: 'builtin.module' beside the weft.graph; a model is one weft.graph "
+                                               "and nothing else");
+  std::string wrong = graph;
+  wrong.replace(wrong.find("weft.return"), 11, "weft.revert");
+  const TemporaryFile unknown("unknown.mlir", wrong);
+  CHECK(errorOf({.model = unknown.path}).rfind("badInput: " + unknown.path + ":2:3: ", 0) == 0);
+  const TemporaryFile whole("whole.mlir", graph);
+  CHECK(errorOf({.model = whole.path}) == "no error");
+  CHECK(errorOf({.model = whole.path, .dims = {{"b", 3}}}) ==
+        "badInput: " + whole.path + ": dimension b=3 cannot be set, a .mlir file fixes its own extents");
+  CHECK(errorOf({.model = whole.path, .part = "attention"}) ==
+        "badInput: " + whole.path + ": part 'attention' cannot be taken out of a .mlir file");
+}
