@@ -1,0 +1,49 @@
+// Masks of ones: what stays one is seen. With 3 queries and 5 keys the queries stand at key positions 2, 3 and 4.
+!jk = tensor<3x5xf32, #weft.axes<j, k>>
+!bjk = tensor<3x1x4xf32, #weft.axes<b, j, k>>
+!b = tensor<3xi32, #weft.axes<b>>
+!square = tensor<3x3xf32, #weft.axes<j, k>>
+!table = tensor<2x2xi1, #weft.axes<m, n>>
+weft.graph @causal_and_window() {
+  %x = weft.constant dense<1.0> : !jk
+  %causal = weft.mask causal %x {query = j, key = k} : !jk
+  %causalExpected = weft.constant dense<[[1.0, 1.0, 1.0, 0xFF800000, 0xFF800000], [1.0, 1.0, 1.0, 1.0, 0xFF800000],
+                                         [1.0, 1.0, 1.0, 1.0, 1.0]]> : !jk
+  weft.expect_close %causal, %causalExpected : !jk
+  %window = weft.mask window %x {query = j, key = k, left = 1, right = 1} : !jk
+  %windowExpected = weft.constant dense<[[0xFF800000, 1.0, 1.0, 1.0, 0xFF800000], [0xFF800000, 0xFF800000, 1.0, 1.0, 1.0],
+                                         [0xFF800000, 0xFF800000, 0xFF800000, 1.0, 1.0]]> : !jk
+  weft.expect_close %window, %windowExpected : !jk
+  weft.return
+}
+
+// More queries than keys: the first ones see nothing, and their softmax is zero.
+!kj = tensor<3x2xf32, #weft.axes<j, k>>
+weft.graph @causal_without_keys() {
+  %x = weft.constant dense<1.0> : !kj
+  %masked = weft.mask causal %x {query = j, key = k} : !kj
+  %y = weft.softmax %masked over k : !kj
+  %expected = weft.constant dense<[[0.0, 0.0], [1.0, 0.0], [0.5, 0.5]]> : !kj
+  weft.expect_close %y, %expected : !kj
+  weft.return
+}
+
+weft.graph @padding() {
+  %x = weft.constant dense<1.0> : !bjk
+  %lengths = weft.constant dense<[4, 0, 2]> : !b
+  %y = weft.mask padding %x, %lengths {key = k} : !bjk, !b -> !bjk
+  %expected = weft.constant dense<[[[1.0, 1.0, 1.0, 1.0]], [[0xFF800000, 0xFF800000, 0xFF800000, 0xFF800000]],
+                                   [[1.0, 1.0, 0xFF800000, 0xFF800000]]]> : !bjk
+  weft.expect_close %y, %expected : !bjk
+  weft.return
+}
+
+// Blocks of two; the last row and column of blocks are cut.
+weft.graph @block() {
+  %x = weft.constant dense<1.0> : !square
+  %table = weft.constant dense<[[true, false], [true, true]]> : !table
+  %y = weft.mask block %x, %table {query = j, key = k, size = 2} : !square, !table -> !square
+  %expected = weft.constant dense<[[1.0, 1.0, 0xFF800000], [1.0, 1.0, 0xFF800000], [1.0, 1.0, 1.0]]> : !square
+  weft.expect_close %y, %expected : !square
+  weft.return
+}

@@ -1,0 +1,22 @@
+// Rows are 1..4, 5..8, 9..12 at positions 0, 1, 2; base 100 turns pair 0 by the position and pair 1 by a tenth of it.
+// Expected values by multiplication of complex numbers.
+!jp = tensor<3x4xf32, #weft.axes<j, p>>
+!pj = tensor<4x3xf32, #weft.axes<p, j>>
+weft.graph @styles() {
+  %x = weft.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0]]> : !jp
+  %halved = weft.rotary %x {position = j, dim = p, base = 100.0, style = halved} : !jp
+  %halvedExpected = weft.constant dense<[[1.0, 2.0, 3.0, 4.0], [-3.18878536, 5.17135766, 7.98947107, 8.55903382],
+                                         [-13.7475932, 7.41663381, 3.60606164, 13.7474922]]> : !jp
+  weft.expect_close %halved, %halvedExpected {absolute = 1.0e-6} : !jp
+  %interleaved = weft.rotary %x {position = j, dim = p, base = 100.0, style = interleaved} : !jp
+  %interleavedExpected = weft.constant dense<[[1.0, 2.0, 3.0, 4.0], [-2.34731438, 7.44916876, 6.16636182, 8.65886724],
+                                              [-12.8382958, 4.02220848, 8.39670039, 13.9461616]]> : !jp
+  weft.expect_close %interleaved, %interleavedExpected {absolute = 1.0e-6} : !jp
+
+  // The same with the rotated axis in front.
+  %t = weft.transpose %x {permutation = [p, j]} : !jp -> !pj
+  %turned = weft.rotary %t {position = j, dim = p, base = 100.0} : !pj
+  %back = weft.transpose %turned {permutation = [j, p]} : !pj -> !jp
+  weft.expect_close %back, %halvedExpected {absolute = 1.0e-6} : !jp
+  weft.return
+}
