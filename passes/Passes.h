@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/Kernel.h"
+#include "passes/fuse/Fusion.h"
 #include "passes/select/Selection.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -12,36 +13,6 @@
 #include <vector>
 
 namespace weft {
-
-/// One attempt of a pass, kept for `explain`: accepted, or a stable reason code.
-struct FusionRecord {
-  std::string pass;        ///< "fuse"
-  std::string pattern;     ///< one of the four structural patterns, or ""
-  std::vector<int> ops;    ///< op numbers
-  std::vector<std::string> opNames;
-  bool accepted = false;
-  std::string code;        ///< "F012"
-  std::string reason;      ///< "reduction-axis-mismatch"
-  std::string detail;      ///< "i against k": the blocking axis or tensor
-  int64_t savedBytes = 0;  ///< that the fusion saves or would save
-};
-
-enum class FuseRules { paper, standard, none };
-
-struct FuseOptions {
-  FuseRules rules = FuseRules::standard;
-  std::set<std::pair<int, int>> forced, forbidden;  ///< op numbers
-};
-
-/// A candidate: op numbers of the graph that may share one kernel.
-struct FusionCandidate {
-  std::vector<int> ops;
-  std::string pattern;
-};
-struct FusionResult {
-  std::vector<FusionCandidate> candidates;  ///< every op alone first, then fused ones by size
-  std::vector<FusionRecord> records;
-};
 
 /// Proposes candidates by the four structural patterns ("Data Movement Is All You Need", section 4, Fig. 3), to a fixed point.
 FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options);

@@ -1,0 +1,160 @@
+// One row per knob: its name in text and the field behind it, used both to write and to read.
+#include "passes/ConfigurationAttributes.h"
+
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "passes/Passes.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+/// Visits the fields of a family's knobs by name: `visit` has integer(name, int&), axis(name, int&) and mapping(name, ...).
+template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
+  visit.axis("vector_axis", knobs.vectorAxis);
+  visit.integer("vector_width", knobs.vectorWidth);
+  visit.axis("lane_axis", knobs.laneAxis);
+  visit.mapping("reduction", knobs.reduction);
+  visit.integer("threads", knobs.threads);
+  visit.integer("threads_per_row", knobs.threadsPerRow);
+}
+template <typename Visitor> void visitKnobs(TransposeKnobs &knobs, Visitor &visit) {
+  visit.integer("tile", knobs.tile);
+  visit.integer("vector_width", knobs.vectorWidth);
+  visit.integer("threads", knobs.threads);
+}
+template <typename Visitor> void visitKnobs(ContractionKnobs &knobs, Visitor &visit) {
+  visit.integer("tile_m", knobs.tileM);
+  visit.integer("tile_n", knobs.tileN);
+  visit.integer("tile_k", knobs.tileK);
+  visit.integer("thread_m", knobs.threadM);
+  visit.integer("thread_n", knobs.threadN);
+}
+template <typename Visitor> void visitKnobs(ViewKnobs &, Visitor &) {}
+
+class Writer {
+public:
+  Writer(mlir::MLIRContext *context, const Kernel &kernel) : builder(context), kernel(kernel) {}
+
+  void integer(llvm::StringRef name, int value) { add(name, builder.getI64IntegerAttr(value)); }
+  void axis(llvm::StringRef name, int value) {
+    add(name, builder.getStringAttr(value < 0 ? "" : kernel.axes[value].name));
+  }
+  void mapping(llvm::StringRef name, ReductionMapping value) { add(name, builder.getStringAttr(nameOf(value))); }
+  void add(llvm::StringRef name, mlir::Attribute value) { attributes.push_back(builder.getNamedAttr(name, value)); }
+  mlir::DictionaryAttr dictionary() { return builder.getDictionaryAttr(attributes); }
+
+private:
+  mlir::Builder builder;
+  const Kernel &kernel;
+  std::vector<mlir::NamedAttribute> attributes;
+};
+
+class Reader {
+public:
+  Reader(mlir::DictionaryAttr config, const Kernel &kernel) : config(config), kernel(kernel) {}
+
+  void integer(llvm::StringRef name, int &value) {
+    auto attribute = config.getAs<mlir::IntegerAttr>(name);
+    if (!attribute)
+      throw missing(name, "an integer");
+    value = static_cast<int>(attribute.getInt());
+  }
+  void axis(llvm::StringRef name, int &value) {
+    const std::string wanted = text(name);
+    value = -1;
+    for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+      if (kernel.axes[axis].name == wanted)
+        value = static_cast<int>(axis);
+    if (value < 0 && !wanted.empty())
+      throw Error::badInput("kernel '{}': config '{}' names axis '{}', which the kernel has not", kernel.name, name.str(),
+                            wanted);
+  }
+  void mapping(llvm::StringRef name, ReductionMapping &value) {
+    const std::string wanted = text(name);
+    for (ReductionMapping mapping : {ReductionMapping::none, ReductionMapping::sequential, ReductionMapping::warp,
+                                     ReductionMapping::block})
+      if (nameOf(mapping) == wanted) {
+        value = mapping;
+        return;
+      }
+    throw Error::badInput("kernel '{}': config '{}' is '{}', not none, sequential, warp or block", kernel.name, name.str(),
+                          wanted);
+  }
+  std::string text(llvm::StringRef name) {
+    auto attribute = config.getAs<mlir::StringAttr>(name);
+    if (!attribute)
+      throw missing(name, "a string");
+    return attribute.str();
+  }
+
+private:
+  Error missing(llvm::StringRef name, std::string_view kind) const {
+    return Error::badInput("kernel '{}': config lacks '{}', {}", kernel.name, name.str(), kind);
+  }
+
+  mlir::DictionaryAttr config;
+  const Kernel &kernel;
+};
+
+template <typename Family> Knobs readKnobs(Reader &reader) {
+  Family knobs;
+  visitKnobs(knobs, reader);
+  return knobs;
+}
+
+Knobs knobsOf(const Kernel &kernel, mlir::DictionaryAttr config) {
+  Reader reader(config, kernel);
+  const std::string family = reader.text("family");
+  if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(reader);
+  if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(reader);
+  if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(reader);
+  if (family == familyOf(ViewKnobs{})) return readKnobs<ViewKnobs>(reader);
+  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}", kernel.name, family,
+                        familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}), familyOf(ContractionKnobs{}),
+                        familyOf(ViewKnobs{}));
+}
+
+}  // namespace
+
+mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &kernel, const Knobs &knobs) {
+  Writer writer(context, kernel);
+  writer.add("family", mlir::StringAttr::get(context, familyOf(knobs)));
+  std::visit([&](auto family) { visitKnobs(family, writer); }, knobs);
+  return writer.dictionary();
+}
+
+void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel, const Configuration &configuration) {
+  mlir::MLIRContext *context = kernelOp->getContext();
+  const auto attributes = [&](const std::vector<Layout> &layouts) {
+    std::vector<LayoutAttr> list;
+    for (const Layout &layout : layouts)
+      list.push_back(LayoutAttr::get(context, layout));
+    return list;
+  };
+  auto op = mlir::cast<KernelOp>(kernelOp);
+  op.setLayoutsAttr(LayoutsAttr::get(context, attributes(configuration.inputs), attributes(configuration.outputs)));
+  op.setConfigAttr(knobsAttribute(context, kernel, configuration.knobs));
+}
+
+Configuration configurationOf(mlir::Operation *kernelOp) {
+  auto op = mlir::cast<KernelOp>(kernelOp);
+  const Kernel kernel = toKernel({kernelOp}, op.getName().str());
+  if (!op.getLayoutsAttr() || !op.getConfigAttr())
+    throw Error::badInput("kernel '{}' has no {}: it was fused but not configured", kernel.name,
+                          op.getLayoutsAttr() ? "config" : "layouts");
+  Configuration configuration;
+  for (LayoutAttr layout : op.getLayoutsAttr().getInputs())
+    configuration.inputs.push_back(layout.toLayout());
+  for (LayoutAttr layout : op.getLayoutsAttr().getOutputs())
+    configuration.outputs.push_back(layout.toLayout());
+  if (configuration.inputs.size() != kernel.inputs.size() || configuration.outputs.size() != kernel.outputs.size())
+    throw Error::badInput("kernel '{}' has {} inputs and {} outputs, its layouts are for {} and {}", kernel.name,
+                          kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
+                          configuration.outputs.size());
+  configuration.knobs = knobsOf(kernel, op.getConfigAttr());
+  return configuration;
+}
+
+}  // namespace weft

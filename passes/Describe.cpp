@@ -1,0 +1,202 @@
+// From MLIR ops to plain data: tensors with names, ops with the axis behind each of their dimensions.
+#include "passes/Describe.h"
+
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "passes/Passes.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+namespace weft {
+namespace {
+
+std::string identifier(llvm::StringRef text) {
+  std::string name = text.str();
+  for (char &c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)))
+      c = '_';
+  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())))
+    name.insert(name.begin(), 'v');
+  return name;
+}
+
+/// "y, mean, rstd" names three results.
+std::string nameInLocation(mlir::Location location, unsigned index) {
+  auto named = mlir::dyn_cast<mlir::NameLoc>(location);
+  if (!named)
+    return "";
+  llvm::SmallVector<llvm::StringRef> names;
+  named.getName().getValue().split(names, ',');
+  return index < names.size() ? identifier(names[index].trim()) : "";
+}
+
+class Describer {
+public:
+  explicit Describer(const std::vector<mlir::Operation *> &chosen) {
+    for (mlir::Operation *op : chosen)
+      if (op->getNumResults() > 0)
+        described.ops.push_back(op);
+  }
+
+  void addArguments(mlir::Block &block) {
+    for (mlir::BlockArgument argument : block.getArguments())
+      tensorOf(argument);
+  }
+
+  DescribedOps describe() {
+    for (size_t index = 0; index < described.ops.size(); ++index)
+      opIndex[described.ops[index]] = static_cast<int>(index);
+    for (mlir::Operation *op : described.ops)
+      describeOp(op);
+    for (size_t tensor = 0; tensor < described.tensors.size(); ++tensor)
+      describeUses(static_cast<int>(tensor));
+    markComputedParameters();
+    return std::move(described);
+  }
+
+private:
+  int tensorOf(mlir::Value value) {
+    auto [entry, isNew] = tensorIndex.try_emplace(value, static_cast<int>(described.tensors.size()));
+    if (!isNew)
+      return entry->second;
+    FlowTensor tensor{.name = uniqueName(value), .dtype = DType::f32, .axes = {}, .producer = -1, .consumers = {},
+                      .isParameter = isParameter(value), .leaves = false};
+    if (const std::optional<DType> dtype = toDType(value.getType()))
+      tensor.dtype = *dtype;
+    const std::vector<std::string> names = axisNames(value.getType());
+    const std::vector<int64_t> sizes = extents(value.getType());
+    for (size_t dimension = 0; dimension < sizes.size(); ++dimension)
+      tensor.axes.push_back(Axis{.name = identifier(names[dimension]), .extent = sizes[dimension]});
+    if (const auto producer = opIndex.find(value.getDefiningOp()); producer != opIndex.end())
+      tensor.producer = producer->second;
+    described.flow.tensors.push_back(std::move(tensor));
+    described.tensors.push_back(value);
+    return entry->second;
+  }
+
+  static bool isParameter(mlir::Value value) {
+    auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+    auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
+    return graph && graph.isParameter(argument.getArgNumber());
+  }
+
+  std::string uniqueName(mlir::Value value) {
+    std::string wanted = writtenName(value);
+    if (wanted.empty()) {
+      if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
+        wanted = "arg" + std::to_string(argument.getArgNumber());
+      else
+        wanted = identifier(value.getDefiningOp()->getName().stripDialect());
+    }
+    std::string name = wanted;
+    for (int suffix = 2; !names.insert(name).second; ++suffix)
+      name = wanted + "_" + std::to_string(suffix);
+    return name;
+  }
+
+  void describeOp(mlir::Operation *op) {
+    FlowOp flowOp;
+    flowOp.name = op->getName().stripDialect().str();
+    flowOp.number = static_cast<int>(std::distance(op->getBlock()->begin(), op->getIterator()));
+    for (mlir::Value operand : op->getOperands())
+      flowOp.operands.push_back(tensorOf(operand));
+    for (mlir::Value result : op->getResults())
+      flowOp.results.push_back(tensorOf(result));
+    const std::string written = writtenName(op->getResult(0));
+    flowOp.label = written.empty() ? flowOp.name : written;
+    if (auto kernel = mlir::dyn_cast<KernelOp>(op)) {
+      flowOp.region = std::make_shared<Kernel>(toKernel({op}, kernel.getName().str()));
+      flowOp.operatorClass = flowOp.region->operatorClass();
+      flowOp.flop = flowOp.region->flop();
+    } else {
+      describeSpace(mlir::cast<WeftOp>(op), flowOp);
+    }
+    described.flow.ops.push_back(std::move(flowOp));
+  }
+
+  /// Axes of the op in order: independent, reduced, then one for each dimension that the op indexes without walking it.
+  static void describeSpace(WeftOp op, FlowOp &flowOp) {
+    flowOp.operatorClass = op.operatorClass();
+    flowOp.attributes = op.kernelAttributes();
+    flowOp.spelling = op.scalarSpelling().str();
+    flowOp.flop = op.flop();
+    flowOp.readsPartner = mlir::isa<RotaryOp>(op);
+    flowOp.indexesTiles = mlir::isa<LocalSoftmaxOp, GlobalScalingOp>(op);
+    for (mlir::Value operand : op->getOperands())
+      flowOp.operandAxes.emplace_back(extents(operand.getType()).size(), -1);
+    for (mlir::Value result : op->getResults())
+      flowOp.resultAxes.emplace_back(extents(result.getType()).size(), -1);
+    const IterationSpace space = op.iterationSpace();
+    int axes = 0;
+    const auto place = [&](const SpaceAxis &axis, std::vector<int> &list) {
+      for (const Place &at : axis.places) {
+        const size_t tensor = static_cast<size_t>(at.tensor);
+        auto &maps = tensor < flowOp.operandAxes.size() ? flowOp.operandAxes[tensor]
+                                                        : flowOp.resultAxes[tensor - flowOp.operandAxes.size()];
+        maps[at.dimension] = axes;
+      }
+      list.push_back(axes++);
+    };
+    for (const SpaceAxis &axis : space.independent)
+      place(axis, flowOp.independent);
+    for (const SpaceAxis &axis : space.reduced)
+      place(axis, flowOp.reduced);
+    for (auto *maps : {&flowOp.operandAxes, &flowOp.resultAxes})
+      for (std::vector<int> &map : *maps)
+        for (int &axis : map)
+          if (axis < 0)
+            axis = axes++;
+  }
+
+  void describeUses(int tensor) {
+    FlowTensor &flowTensor = described.flow.tensors[tensor];
+    for (mlir::Operation *user : described.tensors[tensor].getUsers()) {
+      const auto consumer = opIndex.find(user);
+      if (consumer == opIndex.end())
+        flowTensor.leaves = true;
+      else
+        flowTensor.consumers.push_back(consumer->second);
+    }
+    std::sort(flowTensor.consumers.begin(), flowTensor.consumers.end());
+    flowTensor.consumers.erase(std::unique(flowTensor.consumers.begin(), flowTensor.consumers.end()),
+                               flowTensor.consumers.end());
+  }
+
+  /// What only moves weights is a weight: it is packed once, at load.
+  void markComputedParameters() {
+    std::vector<FlowTensor> &tensors = described.flow.tensors;
+    for (const FlowOp &op : described.flow.ops) {
+      const bool packs = op.operatorClass == OperatorClass::movement && !op.operands.empty() && !op.region &&
+                         std::all_of(op.operands.begin(), op.operands.end(),
+                                     [&](int operand) { return tensors[operand].isParameter; });
+      if (packs)
+        for (int result : op.results)
+          tensors[result].isParameter = true;
+    }
+  }
+
+  DescribedOps described;
+  std::map<mlir::Operation *, int> opIndex;
+  llvm::DenseMap<mlir::Value, int> tensorIndex;
+  std::set<std::string> names;
+};
+
+}  // namespace
+
+std::string writtenName(mlir::Value value) {
+  if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
+    return nameInLocation(argument.getLoc(), 0);
+  return nameInLocation(value.getDefiningOp()->getLoc(), mlir::cast<mlir::OpResult>(value).getResultNumber());
+}
+
+DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) { return Describer(ops).describe(); }
+
+DescribedOps describeGraph(mlir::Operation *graph) {
+  Describer describer(numberedOps(graph));
+  describer.addArguments(graph->getRegion(0).front());
+  return describer.describe();
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// Graph rewrites that variants are made of. Each keeps what the graph computes; none decides whether it pays.
+#pragma once
+
+#include "passes/fuse/Fusion.h"
+
+#include "ir/Weft.h"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// Contractions of one tensor with weights that could be one contraction with stacked weights, in graph order.
+struct ProjectionGroup {
+  mlir::Value data;
+  std::vector<ContractOp> projections;
+  std::string name() const;  ///< the names of the results: "q-k-v"
+};
+
+/// Groups of at least two. Projections that read a common tensor but cannot be stacked leave a record (codes A...).
+std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<FusionRecord> &records);
+
+/// Replaces members `first` .. `last` of a group by one contraction ("Data Movement Is All You Need", A.5.2): weights are
+/// concatenated along the head axis (else along the slowest axis that stays), results are slices. Biases that follow every
+/// member are concatenated too and added once, before slicing. Concatenations of parameters happen once, at load.
+void stackProjections(const ProjectionGroup &group, size_t first, size_t last);
+
+/// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax Layers", section 3.2).
+void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
+
+/// contract, then scale -> contract {scale}: the one fusion into contractions that the paper's rules allow.
+/// Returns how many were folded.
+int foldScales(GraphOp graph);
+
+/// Records as an attribute for FileCheck and `explain`: [{pass, pattern, ops, accepted, code, ...}].
+mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context, const std::vector<FusionRecord> &records);
+
+}  // namespace weft

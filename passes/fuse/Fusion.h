@@ -1,0 +1,63 @@
+// Which ops may share a kernel. Proposes only: the selector decides. MLIR-free.
+#pragma once
+
+#include "passes/fuse/Dataflow.h"
+#include "passes/fuse/ReasonCodes.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+/// One attempt of a pass, kept for `explain`: accepted, or a stable reason code (ReasonCodes.h).
+struct FusionRecord {
+  std::string pass;        ///< "fuse", "stack-projections"
+  std::string pattern;     ///< the structural patterns between the ops, joined by " + ", or ""
+  std::vector<int> ops;    ///< op numbers
+  std::vector<std::string> opNames;
+  bool accepted = false;
+  std::string code;        ///< "F012"
+  std::string reason;      ///< "reduction-axis-mismatch"
+  std::string detail;      ///< "i against k": the blocking axis or tensor
+  int64_t savedBytes = 0;  ///< that the fusion saves or would save
+};
+
+/// "F012 reduction-axis-mismatch (i against k)" or "accepted".
+std::string describe(const FusionRecord &record);
+
+enum class FuseRules { paper, standard, none };
+
+struct FuseOptions {
+  FuseRules rules = FuseRules::standard;
+  std::set<std::pair<int, int>> forced, forbidden;  ///< op numbers
+  int maxOps = 12;            ///< ops in one candidate
+  int maxCandidates = 2000;   ///< fused candidates; a record F070 says when a bound cut the search
+};
+
+/// A candidate: op numbers of the graph that may share one kernel.
+struct FusionCandidate {
+  std::vector<int> ops;  ///< ascending
+  std::string pattern;
+};
+struct FusionResult {
+  std::vector<FusionCandidate> candidates;  ///< every op alone first, then fused ones by size
+  std::vector<FusionRecord> records;
+};
+
+/// The four structural patterns of "Data Movement Is All You Need", section 4, to a fixed point:
+///   producer-consumer   an op reads what another wrote, over the same iteration space
+///   reduction-consumer  the same, where one of the two reduces: spaces are equal or differ by the reduced axis
+///   shared-input        two ops read one tensor over one iteration space
+///   launch-merging      independent ops over one iteration space: fewer launches, no byte saved
+/// The op set of every candidate is convex: no path between two of its ops leaves the set.
+/// `paper` keeps maximal sets only (the paper fuses until nothing fuses further); `standard` keeps every connected
+/// subset as well, because the selector may find that a smaller kernel in a better layout wins.
+FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options);
+
+/// Bytes between unfused and fused: traffic of the ops alone minus that of one kernel for all of them. A tensor counts
+/// once per op that reads it before, once per kernel after; an intermediate nobody else needs vanishes.
+int64_t savedBytes(const Dataflow &flow, const std::vector<int> &ops);
+
+}  // namespace weft

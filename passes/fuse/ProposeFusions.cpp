@@ -1,0 +1,376 @@
+// Fusion by iteration spaces, to a fixed point. A worklist of op sets starts with each op alone; every set is offered its
+// neighbours (producers, consumers, readers of a common tensor) one at a time, and an accepted union joins the worklist.
+// Maximal sets that nothing connects are then merged when they run over one iteration space. Every union is tried once
+// and leaves one record, so the records of a graph are a function of the graph and the options alone.
+#include "kernel/Error.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/Reachability.h"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <optional>
+
+namespace weft {
+namespace {
+
+using OpSet = std::vector<int>;  ///< op indices, ascending
+
+struct Rejection {
+  ReasonCode code;
+  std::string detail;
+};
+
+OpSet unite(const OpSet &a, const OpSet &b) {
+  OpSet result;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
+  return result;
+}
+
+bool contains(const OpSet &set, int op) { return std::binary_search(set.begin(), set.end(), op); }
+
+bool sharesTensor(const std::vector<int> &a, const std::vector<int> &b) {
+  return std::any_of(a.begin(), a.end(), [&](int tensor) { return std::find(b.begin(), b.end(), tensor) != b.end(); });
+}
+
+std::string joinNames(const Kernel &kernel, const std::set<int> &axes) {
+  std::string text;
+  for (int axis : axes)
+    text += (text.empty() ? "" : ",") + kernel.axes[axis].name;
+  return text.empty() ? "nothing" : text;
+}
+
+class Proposer {
+public:
+  Proposer(const Dataflow &flow, const FuseOptions &options) : flow(flow), options(options), reachability(flow) {}
+
+  FusionResult run() {
+    grow();
+    mergeLaunches();
+    return result();
+  }
+
+private:
+  // --- search ---
+
+  void grow() {
+    std::deque<OpSet> work;
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
+      work.push_back({op});
+    while (!work.empty()) {
+      const OpSet set = std::move(work.front());
+      work.pop_front();
+      for (int neighbour : neighbours(set))
+        if (std::optional<OpSet> grown = attempt(set, {neighbour}))
+          work.push_back(std::move(*grown));
+    }
+  }
+
+  std::set<int> neighbours(const OpSet &set) const {
+    std::set<int> found;
+    for (int op : set) {
+      for (int tensor : flow.ops[op].operands) {
+        if (flow.tensors[tensor].producer >= 0)
+          found.insert(flow.tensors[tensor].producer);
+        found.insert(flow.tensors[tensor].consumers.begin(), flow.tensors[tensor].consumers.end());
+      }
+      for (int tensor : flow.ops[op].results)
+        found.insert(flow.tensors[tensor].consumers.begin(), flow.tensors[tensor].consumers.end());
+    }
+    for (int op : set)
+      found.erase(op);
+    return found;
+  }
+
+  /// Pattern launch-merging: maximal sets, pairwise, until nothing merges any more.
+  void mergeLaunches() {
+    std::vector<OpSet> groups = maximalSets();
+    std::deque<OpSet> work(groups.begin(), groups.end());
+    while (!work.empty()) {
+      const OpSet set = std::move(work.front());
+      work.pop_front();
+      for (const OpSet &other : groups)
+        if (areIndependent(set, other))
+          if (std::optional<OpSet> merged = attempt(set, other))
+            work.push_back(std::move(*merged));
+    }
+  }
+
+  bool areIndependent(const OpSet &a, const OpSet &b) const {
+    for (int x : a)
+      for (int y : b)
+        if (x == y || reachability.reaches(x, y) || reachability.reaches(y, x) ||
+            sharesTensor(flow.ops[x].operands, flow.ops[y].operands))
+          return false;
+    return true;
+  }
+
+  /// Eligible ops alone and accepted sets, without those inside a larger accepted set.
+  std::vector<OpSet> maximalSets() const {
+    std::vector<OpSet> sets;
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
+      if (!opForbids(op))
+        sets.push_back({op});
+    sets.insert(sets.end(), accepted.begin(), accepted.end());
+    std::vector<OpSet> maximal;
+    for (const OpSet &set : sets)
+      if (!isInsideAnother(set))
+        maximal.push_back(set);
+    return maximal;
+  }
+
+  bool isInsideAnother(const OpSet &set) const {
+    return std::any_of(accepted.begin(), accepted.end(), [&](const OpSet &other) {
+      return other.size() > set.size() && std::includes(other.begin(), other.end(), set.begin(), set.end());
+    });
+  }
+
+  /// Tries a union once; the union if it is a new candidate.
+  std::optional<OpSet> attempt(const OpSet &a, const OpSet &b) {
+    OpSet both = unite(a, b);
+    if (!tried.insert(both).second)
+      return std::nullopt;
+    const std::optional<Rejection> rejection = reject(a, b, both);
+    if (rejection && a.size() > 1 && opForbids(b.front()))
+      return std::nullopt;  // the pair of the two neighbouring ops has the record already
+    record(both, rejection);
+    if (rejection)
+      return std::nullopt;
+    accepted.insert(both);
+    return both;
+  }
+
+  // --- rules, cheapest first ---
+
+  std::optional<Rejection> reject(const OpSet &a, const OpSet &b, const OpSet &both) const {
+    for (int op : both)
+      if (std::optional<ReasonCode> code = opForbids(op))
+        return Rejection{*code, flow.ops[op].label};
+    if (options.rules == FuseRules::none && options.forced.empty())
+      return Rejection{reasons::rulesNone, ""};
+    if (std::optional<std::string> pair = forbiddenPair(both))
+      return Rejection{reasons::forbiddenByOption, *pair};
+    if (static_cast<int>(both.size()) > options.maxOps)
+      return Rejection{reasons::candidateBound, std::to_string(options.maxOps) + " ops"};
+    if (static_cast<int>(accepted.size()) >= options.maxCandidates)
+      return Rejection{reasons::candidateBound, std::to_string(options.maxCandidates) + " candidates"};
+    if (std::optional<int> between = reachability.opBetween(both))
+      return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
+    if (std::optional<Rejection> access = rejectAccess(both))
+      return access;
+    return rejectSpaces(a, b, both);
+  }
+
+  /// Why no candidate of several ops may hold this op.
+  std::optional<ReasonCode> opForbids(int op) const {
+    const FlowOp &flowOp = flow.ops[op];
+    if (flowOp.region)
+      return reasons::alreadyFused;
+    if (flowOp.operatorClass == OperatorClass::contraction)
+      return options.rules == FuseRules::paper ? reasons::contractionRule : reasons::contractionEpilogueOff;
+    if (flowOp.operatorClass == OperatorClass::movement)
+      return reasons::movementOp;
+    if (flowOp.indexesTiles)
+      return reasons::subVectorAccess;
+    if (flowOp.reduced.size() > 1)
+      return reasons::secondReductionAxis;
+    return std::nullopt;
+  }
+
+  bool isForced(const OpSet &set) const { return holdsPair(set, options.forced).has_value(); }
+
+  std::optional<std::pair<int, int>> holdsPair(const OpSet &set, const std::set<std::pair<int, int>> &pairs) const {
+    const auto holds = [&](int number) {
+      return std::any_of(set.begin(), set.end(), [&](int op) { return flow.ops[op].number == number; });
+    };
+    for (const auto &pair : pairs)
+      if (holds(pair.first) && holds(pair.second))
+        return pair;
+    return std::nullopt;
+  }
+
+  std::optional<std::string> forbiddenPair(const OpSet &set) const {
+    if (const auto pair = holdsPair(set, options.forbidden))
+      return fmt::format("{},{}", pair->first, pair->second);
+    return std::nullopt;
+  }
+
+  std::optional<Rejection> rejectAccess(const OpSet &both) const {
+    for (int op : both)
+      if (flow.ops[op].readsPartner)
+        for (int tensor : flow.ops[op].operands)
+          if (const int producer = flow.tensors[tensor].producer; producer >= 0 && contains(both, producer))
+            return Rejection{reasons::partnerAccess, flow.tensors[tensor].name};
+    return std::nullopt;
+  }
+
+  /// Iteration spaces of the two sides in the axes of their common kernel.
+  std::optional<Rejection> rejectSpaces(const OpSet &a, const OpSet &b, const OpSet &both) const {
+    BoundKernel bound;
+    try {
+      bound = bindKernel(flow, both);
+    } catch (const Error &error) {
+      return Rejection{reasons::accessTwice, error.what()};
+    }
+    const auto spaceOf = [&](const OpSet &side) {
+      std::optional<AxisSets> space;
+      for (size_t i = 0; i < both.size(); ++i)
+        if (contains(side, both[i]))
+          space = space ? weft::unite(*space, bound.spaces[i]) : bound.spaces[i];
+      return *space;
+    };
+    const AxisSets left = spaceOf(a), right = spaceOf(b);
+    const FusionVerdict verdict = canFuse(left, right);
+    if (verdict.fusability == Fusability::equal || verdict.fusability == Fusability::oneReduction)
+      return std::nullopt;
+    return explainSpaces(a, b, bound.kernel, left, right);
+  }
+
+  Rejection explainSpaces(const OpSet &a, const OpSet &b, const Kernel &kernel, const AxisSets &left,
+                          const AxisSets &right) const {
+    if (!left.reduced.empty() && !right.reduced.empty() && left.reduced != right.reduced)
+      return {reasons::reductionAxisMismatch,
+              joinNames(kernel, left.reduced) + " against " + joinNames(kernel, right.reduced)};
+    if (areIndependent(a, b))
+      if (std::optional<std::string> extents = differingExtents(a, b))
+        return {reasons::extentMismatch, *extents};
+    return {reasons::spaceMismatch, joinNames(kernel, left.domain()) + " against " + joinNames(kernel, right.domain())};
+  }
+
+  /// Independent ops of equal rank: the first axis, by position, whose extents differ.
+  std::optional<std::string> differingExtents(const OpSet &a, const OpSet &b) const {
+    const auto axesOf = [&](const OpSet &set) { return flow.tensors[flow.ops[set.front()].results.front()].axes; };
+    const std::vector<Axis> left = axesOf(a), right = axesOf(b);
+    if (left.size() != right.size())
+      return std::nullopt;
+    for (size_t i = 0; i < left.size(); ++i)
+      if (left[i].extent != right[i].extent)
+        return fmt::format("{}={} against {}={}", left[i].name, left[i].extent, right[i].name, right[i].extent);
+    return std::nullopt;
+  }
+
+  // --- results ---
+
+  /// The structural patterns between the ops of a set, in the order of the paper's list, joined by " + ".
+  std::string patternOf(const OpSet &set) const {
+    bool producerConsumer = false, reduction = false, sharedInput = false, connected = true;
+    for (size_t i = 0; i < set.size(); ++i) {
+      bool touches = false;
+      for (size_t j = 0; j < set.size(); ++j) {
+        if (i == j)
+          continue;
+        const FlowOp &first = flow.ops[set[std::min(i, j)]], &second = flow.ops[set[std::max(i, j)]];
+        const bool feeds = sharesTensor(first.results, second.operands);
+        const bool siblings = !feeds && sharesTensor(first.operands, second.operands);
+        const bool reduces = !first.reduced.empty() || !second.reduced.empty();
+        producerConsumer |= feeds && !reduces;
+        reduction |= feeds && reduces;
+        sharedInput |= siblings;
+        touches |= feeds || siblings;
+      }
+      connected &= touches;
+    }
+    std::string text;
+    const auto add = [&](bool present, std::string_view name) {
+      if (present)
+        text += (text.empty() ? "" : " + ") + std::string(name);
+    };
+    add(producerConsumer, "producer-consumer");
+    add(reduction, "reduction-consumer");
+    add(sharedInput, "shared-input");
+    add(!connected, "launch-merging");
+    return text;
+  }
+
+  void record(const OpSet &set, const std::optional<Rejection> &rejection) {
+    FusionRecord entry{.pass = "fuse", .pattern = patternOf(set), .ops = {}, .opNames = {}, .accepted = !rejection,
+                       .code = {}, .reason = {}, .detail = {}, .savedBytes = savedBytes(flow, set)};
+    for (int op : set) {
+      entry.ops.push_back(flow.ops[op].number);
+      entry.opNames.push_back(flow.ops[op].name);
+    }
+    if (rejection) {
+      entry.code = rejection->code.code;
+      entry.reason = rejection->code.reason;
+      entry.detail = rejection->detail;
+    }
+    records.push_back(std::move(entry));
+  }
+
+  /// Rules `none` leave forced fusions only, rules `paper` maximal sets.
+  bool isKept(const OpSet &set) const {
+    if (isForced(set))
+      return true;
+    return options.rules == FuseRules::standard || (options.rules == FuseRules::paper && !isInsideAnother(set));
+  }
+
+  FusionResult result() {
+    FusionResult result;
+    for (const FlowOp &op : flow.ops)
+      result.candidates.push_back({.ops = {op.number}, .pattern = ""});
+    std::vector<OpSet> fused(accepted.begin(), accepted.end());
+    std::stable_sort(fused.begin(), fused.end(), [](const OpSet &a, const OpSet &b) { return a.size() < b.size(); });
+    for (const OpSet &set : fused) {
+      if (!isKept(set))
+        continue;
+      FusionCandidate candidate{.ops = {}, .pattern = patternOf(set)};
+      for (int op : set)
+        candidate.ops.push_back(flow.ops[op].number);
+      result.candidates.push_back(std::move(candidate));
+    }
+    result.records = std::move(records);
+    return result;
+  }
+
+  const Dataflow &flow;
+  const FuseOptions &options;
+  const Reachability reachability;
+  std::set<OpSet> tried, accepted;
+  std::vector<FusionRecord> records;
+};
+
+int64_t traffic(const Dataflow &flow, const FlowOp &op) {
+  int64_t bytes = 0;
+  for (int tensor : std::set<int>(op.operands.begin(), op.operands.end()))
+    bytes += flow.tensors[tensor].bytes();
+  for (int tensor : op.results)
+    bytes += flow.tensors[tensor].bytes();
+  return bytes;
+}
+
+}  // namespace
+
+int64_t savedBytes(const Dataflow &flow, const std::vector<int> &ops) {
+  const std::set<int> inside(ops.begin(), ops.end());
+  int64_t before = 0;
+  std::set<int> moved;  // tensors that the fused kernel still reads or writes
+  for (int op : inside) {
+    const FlowOp &flowOp = flow.ops[op];
+    before += traffic(flow, flowOp);
+    for (int tensor : flowOp.operands)
+      if (!inside.count(flow.tensors[tensor].producer))
+        moved.insert(tensor);
+    for (int tensor : flowOp.results) {
+      const FlowTensor &result = flow.tensors[tensor];
+      const bool onlyInside = !result.leaves && !result.consumers.empty() &&
+                              std::all_of(result.consumers.begin(), result.consumers.end(),
+                                          [&](int consumer) { return inside.count(consumer) != 0; });
+      if (!onlyInside)
+        moved.insert(tensor);
+    }
+  }
+  for (int tensor : moved)
+    before -= flow.tensors[tensor].bytes();
+  return before;
+}
+
+std::string describe(const FusionRecord &record) {
+  if (record.accepted)
+    return "accepted";
+  return record.code + " " + record.reason + (record.detail.empty() ? "" : " (" + record.detail + ")");
+}
+
+FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options) { return Proposer(flow, options).run(); }
+
+}  // namespace weft

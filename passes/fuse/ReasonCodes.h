@@ -1,0 +1,67 @@
+// Every reason for which a pass does not do something, in one table. A code is stable: once published it keeps its
+// meaning, tests and `explain` name it, and a code that is no longer given is left out but never reused.
+//   F...  two ops (or sets of ops) may not share a kernel
+//   A...  projections may not be stacked
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace weft {
+
+struct ReasonCode {
+  std::string_view code, reason, meaning;
+};
+
+namespace reasons {
+inline constexpr ReasonCode spaceMismatch{
+    "F001", "iteration-space-mismatch",
+    "the iteration spaces differ by more than one reduced axis; the detail names the axes of both"};
+inline constexpr ReasonCode accessTwice{
+    "F002", "axis-identified-twice",
+    "one intermediate tensor is read under two index maps, so two axes of the kernel would be one; the detail names it"};
+inline constexpr ReasonCode extentMismatch{
+    "F010", "extent-mismatch", "independent ops whose axes correspond by position have different extents there"};
+inline constexpr ReasonCode reductionAxisMismatch{
+    "F012", "reduction-axis-mismatch", "both sides reduce, over different axes: one kernel walks one reduced axis"};
+inline constexpr ReasonCode contractionRule{
+    "F020", "contraction", "rules `paper`: only scaling fuses into a contraction (its `scale` attribute)"};
+inline constexpr ReasonCode contractionEpilogueOff{
+    "F021", "contraction-epilogue-off", "no kernel family fuses ops into a contraction yet"};
+inline constexpr ReasonCode wouldCreateCycle{
+    "F030", "would-create-cycle", "a path between the ops leads through an op outside; the detail names that op"};
+inline constexpr ReasonCode partnerAccess{
+    "F040", "partner-access",
+    "a rotary op reads the partner of each element, so its operand must come from memory, not from the same kernel"};
+inline constexpr ReasonCode secondReductionAxis{
+    "F041", "second-reduction-axis", "one op reduces over two axes; loop kernels reduce over one"};
+inline constexpr ReasonCode subVectorAccess{
+    "F042", "sub-vector-access", "the op indexes tiles of an axis; loop kernels that fuse walk whole axes"};
+inline constexpr ReasonCode forbiddenByOption{"F050", "forbidden-by-option", "--no-fuse names a pair of the ops"};
+inline constexpr ReasonCode rulesNone{"F051", "fusion-off", "--fuse-rules none"};
+inline constexpr ReasonCode movementOp{
+    "F060", "movement-op", "the op changes the index space and computes nothing: a view, or a kernel of its own"};
+inline constexpr ReasonCode alreadyFused{"F061", "already-fused", "the op is a kernel region that the input fixed"};
+inline constexpr ReasonCode candidateBound{
+    "F070", "candidate-bound", "the search stopped at its bound on ops in a candidate or on candidates"};
+
+inline constexpr ReasonCode stackWeightIsNotParameter{
+    "A010", "weight-is-not-a-parameter", "stacking concatenates weights at load, so they must be graph parameters"};
+inline constexpr ReasonCode stackEinsumDiffers{
+    "A011", "einsum-differs", "after renaming letters the contractions are not the same product"};
+inline constexpr ReasonCode stackExtentsDiffer{
+    "A012", "extents-differ", "the weights differ in more than one axis, so no axis can be stacked"};
+inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "the products store different types"};
+}  // namespace reasons
+
+/// The whole table, by code, for documentation and for the test that codes are unique.
+inline constexpr std::array reasonCodes{
+    reasons::spaceMismatch,          reasons::accessTwice,         reasons::extentMismatch,
+    reasons::reductionAxisMismatch,  reasons::contractionRule,     reasons::contractionEpilogueOff,
+    reasons::wouldCreateCycle,       reasons::partnerAccess,       reasons::secondReductionAxis,
+    reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
+    reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,
+    reasons::stackWeightIsNotParameter, reasons::stackEinsumDiffers, reasons::stackExtentsDiffer,
+    reasons::stackTypeDiffers};
+
+}  // namespace weft
