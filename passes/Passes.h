@@ -39,8 +39,23 @@ Kernel toKernel(const std::vector<mlir::Operation *> &ops, const std::string &na
 select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string> &rewrites, const FusionResult &fusions);
 
 /// Writes a plan into the graph: chosen ops become weft.kernel regions with `layouts` and `config` attributes.
-mlir::OwningOpRef<mlir::ModuleOp> materialize(mlir::ModuleOp module, const select::Problem &problem, const select::Plan &plan);
+/// Throws Error(checkFailed) if the plan leaves an op without a kernel.
+mlir::OwningOpRef<mlir::ModuleOp> materialize(mlir::ModuleOp module, const select::Problem &problem,
+                                              const select::Plan &plan);
 
-void registerWeftPasses();  ///< for weft-opt: --fuse, --decompose-softmax, --stack-projections, ...
+/// One line of the ordered list of graph passes, with the reason for its place.
+struct PipelineStep {
+  std::string_view pass, reason;
+};
+const std::vector<PipelineStep> &graphPipeline();
+
+/// "paper", "default" or "none"; throws Error(badInput).
+FuseRules parseFuseRules(const std::string &text);
+
+/// Candidates as a graph attribute: [{name, ops, pattern}].
+mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &fusions);
+
+void registerGraphPipeline();  ///< --graph-pipeline: all passes with their defaults
+void registerWeftPasses();     ///< for weft-opt: --fuse, --decompose-softmax, --stack-projections, --fold-scale
 
 }  // namespace weft

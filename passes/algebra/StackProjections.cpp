@@ -4,6 +4,12 @@
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 
+#include "llvm/ADT/StringExtras.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
 #include <map>
 
 namespace weft {
@@ -24,7 +30,7 @@ std::string normalLetters(llvm::StringRef spec) {
   std::map<char, char> renamed;
   std::string normal;
   for (char c : spec)
-    normal += llvm::isAlpha(c) ? renamed.emplace(c, static_cast<char>('a' + renamed.size())).first->second : c;
+    normal += std::isalpha(static_cast<unsigned char>(c)) ? renamed.emplace(c, static_cast<char>('a' + renamed.size())).first->second : c;
   return normal;
 }
 
@@ -194,7 +200,7 @@ public:
     for (const FollowingBias &bias : biases)
       bias.op->erase();
     for (const Projection &member : members)
-      ContractOp(member.op).erase();
+      member.op->erase();
   }
 
 private:
@@ -211,7 +217,7 @@ private:
     std::vector<mlir::Value> weights, results;
     for (const Projection &member : members) {
       weights.push_back(member.weight());
-      results.push_back(member.op.getResult());
+      results.push_back(member.op->getResult(0));
     }
     auto weight = ConcatOp::create(builder, named(weights), weights, static_cast<int64_t>(dimension));
     auto op = mlir::cast<ContractOp>(builder.clone(*members.front().op));

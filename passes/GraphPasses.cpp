@@ -1,0 +1,125 @@
+// The graph passes as MLIR passes: options in, the function of the pass, diagnostics out.
+#include "kernel/Error.h"
+#include "passes/Passes.h"
+#include "passes/Rewrites.h"
+
+#include "mlir/Pass/PassRegistry.h"
+
+namespace weft {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_DEF_FOLDSCALEPASS
+#define GEN_PASS_DEF_STACKPROJECTIONSPASS
+#define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
+#define GEN_PASS_DEF_FUSEPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral recordsName = "weft.records", candidatesName = "weft.candidates";
+
+void addRecords(GraphOp graph, const std::vector<FusionRecord> &records) {
+  std::vector<mlir::Attribute> all;
+  if (auto before = graph->getAttrOfType<mlir::ArrayAttr>(recordsName))
+    all.assign(before.begin(), before.end());
+  const mlir::ArrayAttr added = recordsAttribute(graph.getContext(), records);
+  all.insert(all.end(), added.begin(), added.end());
+  graph->setAttr(recordsName, mlir::ArrayAttr::get(graph.getContext(), all));
+}
+
+/// Our libraries throw; MLIR's pass manager must not see that.
+template <typename Body> bool reportErrors(mlir::Operation *at, Body body) {
+  try {
+    body();
+    return true;
+  } catch (const Error &error) {
+    at->emitError() << error.what();
+    return false;
+  }
+}
+
+struct FoldScaleImpl : impl::FoldScalePassBase<FoldScaleImpl> {
+  void runOnOperation() override { foldScales(getOperation()); }
+};
+
+struct StackProjectionsImpl : impl::StackProjectionsPassBase<StackProjectionsImpl> {
+  using StackProjectionsPassBase::StackProjectionsPassBase;
+  void runOnOperation() override {
+    std::vector<FusionRecord> records;
+    const std::vector<ProjectionGroup> groups = findProjectionGroups(getOperation(), records);
+    addRecords(getOperation(), records);
+    for (const ProjectionGroup &group : groups) {
+      const size_t last = group.projections.size() - 1;
+      if (mode == "three")
+        stackProjections(group, 0, last);
+      else if (mode == "two")
+        stackProjections(group, 0, 1);
+      else if (mode == "last-two")
+        stackProjections(group, last - 1, last);
+      else if (mode != "separate")
+        return fail();
+    }
+  }
+  void fail() {
+    getOperation().emitError() << "mode '" << mode << "' is not one of separate, two, last-two, three";
+    signalPassFailure();
+  }
+};
+
+struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImpl> {
+  using DecomposeSoftmaxPassBase::DecomposeSoftmaxPassBase;
+  void runOnOperation() override {
+    if (tile < 1) {
+      getOperation().emitError() << "tile of " << tile << " elements; the least is 1";
+      return signalPassFailure();
+    }
+    for (SoftmaxOp softmax : llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))
+      decomposeSoftmax(softmax, tile);
+  }
+};
+
+struct FuseImpl : impl::FusePassBase<FuseImpl> {
+  using FusePassBase::FusePassBase;
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    const auto body = [&] {
+      const FuseOptions options{.rules = parseFuseRules(rules), .forced = pairs("together", together),
+                                .forbidden = pairs("apart", apart)};
+      const FusionResult result = proposeFusions(graph, options);
+      graph->setAttr(candidatesName, candidatesAttribute(graph, result));
+      addRecords(graph, result.records);
+    };
+    if (!reportErrors(graph, body))
+      signalPassFailure();
+  }
+
+  static std::set<std::pair<int, int>> pairs(std::string_view option, llvm::ArrayRef<int64_t> list) {
+    if (list.size() % 2 != 0)
+      throw Error::badInput("{} lists {} op numbers; they come in pairs", option, list.size());
+    std::set<std::pair<int, int>> result;
+    for (size_t index = 0; index + 1 < list.size(); index += 2)
+      result.emplace(static_cast<int>(list[index]), static_cast<int>(list[index + 1]));
+    return result;
+  }
+};
+
+}  // namespace
+
+FuseRules parseFuseRules(const std::string &text) {
+  if (text == "paper") return FuseRules::paper;
+  if (text == "default") return FuseRules::standard;
+  if (text == "none") return FuseRules::none;
+  throw Error::badInput("fuse rules '{}' are not one of paper, default, none", text);
+}
+
+namespace {
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+}  // namespace
+
+void registerWeftPasses() {
+  registerWeftGraphPasses();
+  registerGraphPipeline();
+}
+
+}  // namespace weft

@@ -1,0 +1,82 @@
+// The graph passes as MLIR passes, for weft-opt and for tests. Each works on one weft.graph; none decides whether a
+// rewrite pays: that is the selector's question.
+#ifndef WEFT_PASSES_TD
+#define WEFT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FoldScalePass : Pass<"fold-scale", "::weft::GraphOp"> {
+  let summary = "Fold a scale into the contraction that feeds it";
+  let description = [{
+    The one fusion into contractions that the rules of "Data Movement Is All You Need" (section 4) allow.
+    ```mlir
+    %s = weft.contract "phbk,phbj->hbjk" %k, %q : !phbk, !phbj -> !hbjk
+    %t = weft.scale %s {factor = 0.125} : !hbjk
+    // becomes
+    %t = weft.contract "phbk,phbj->hbjk" %k, %q {scale = 0.125} : !phbk, !phbj -> !hbjk
+    ```
+    A contraction that others read too keeps its scale op.
+  }];
+}
+
+def StackProjectionsPass : Pass<"stack-projections", "::weft::GraphOp"> {
+  let summary = "One contraction with stacked weights for projections of one tensor";
+  let description = [{
+    "Data Movement Is All You Need", A.5.2. Weights are concatenated along the head axis (grouped-query: the axis whose
+    extents differ); biases that follow every projection likewise; results are slices.
+    ```mlir
+    %q = weft.contract "phi,bji->phbj" %wq, %x : ...
+    %k = weft.contract "phi,bki->phbk" %wk, %x : ...
+    // becomes, with mode=three
+    %w   = weft.concat %wq, %wk {axis = h} : ...                  // of parameters: packed once, at load
+    %q_k = weft.contract "phi,bji->phbj" %w, %x : ...
+    %q   = weft.slice %q_k {axis = h, start = 0, size = 16} : ...
+    %k   = weft.slice %q_k {axis = h, start = 16, size = 16} : ...
+    ```
+    Every attempt is recorded in `weft.records` of the graph (codes A...: passes/fuse/ReasonCodes.h). Known downside: the
+    slices are free only in layouts whose slowest axis is the stacked one; in others each is a copy.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"three\"", "separate, two (the first two of a group), last-two, three (all)">];
+}
+
+def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
+  let summary = "Softmax as local softmax, reduction of sub-vectors and global scaling";
+  let description = [{
+    "Recomposing Softmax Layers", section 3.2. Ops after the softmax (dropout) stay after it.
+    ```mlir
+    %p = weft.softmax %x over k : !hbjk
+    // becomes, with tile=64
+    %exponentials, %maxima, %sums = weft.local_softmax %x over k {tile = 64} : !hbjk -> !hbjk, !f32_hbjn, !f32_hbjn
+    %factors = weft.reduce_subvectors %maxima, %sums over n : !f32_hbjn
+    %p = weft.global_scaling %exponentials, %factors over k {tile = 64} : !hbjk, !f32_hbjn -> !hbjk
+    ```
+  }];
+  let options = [Option<"tile", "tile", "int", "64", "elements of a sub-vector">];
+}
+
+def FusePass : Pass<"fuse", "::weft::GraphOp"> {
+  let summary = "Propose which ops may share a kernel";
+  let description = [{
+    Changes no op: attaches `weft.candidates` (sets of op numbers with the kernel's name and pattern) and `weft.records` (one
+    per attempt) to the graph. The patterns are the four of Fig. 3 of "Data Movement Is All You Need"; the text names what
+    they have in common (equal iteration spaces, or spaces that differ by one reduction), the names are ours:
+      producer-consumer   two maps in sequence over one space: the intermediate stays in registers (BRD)
+      reduction-consumer  one of the two reduces: the map runs inside the loop of the reduction (SM, BDRLN)
+      shared-input        two readers of one tensor over one space: it is read once (BSB, BLNRD)
+      launch-merging      independent ops over one space: one launch instead of several (AIB)
+    ```mlir
+    %b = weft.bias %x, %beta along (i) : !bji, !i        // op 0
+    %r = weft.relu %b : !bji                             // op 1
+    // graph attributes after --fuse
+    weft.candidates = [ {name = "bias", ops = [0]}, ..., {name = "bias_relu", ops = [0, 1], pattern = "producer-consumer"} ]
+    weft.records = [ {accepted, ops = [0, 1], pass = "fuse", pattern = "producer-consumer", saved_bytes = ...} ]
+    ```
+  }];
+  let options = [
+    Option<"rules", "rules", "std::string", "\"default\"", "paper, default or none">,
+    ListOption<"together", "together", "int64_t", "pairs of op numbers that must share a kernel">,
+    ListOption<"apart", "apart", "int64_t", "pairs of op numbers that must not">];
+}
+
+#endif  // WEFT_PASSES_TD

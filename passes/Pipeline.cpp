@@ -1,0 +1,31 @@
+// THE ordered list of graph passes. Each line says why it stands after the one before it.
+#include "passes/Passes.h"
+#include "passes/Rewrites.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+namespace weft {
+
+const std::vector<PipelineStep> &graphPipeline() {
+  static const std::vector<PipelineStep> steps = {
+      {"fold-scale", "first: a factor inside a contraction is part of what stacking compares"},
+      {"stack-projections", "after fold-scale: a scale between a projection and its bias would hide the bias"},
+      {"decompose-softmax", "after stacking only by convention: the two touch different ops"},
+      {"fuse", "last: it proposes over the ops that the rewrites leave, and op numbers must not change after it"},
+  };
+  return steps;
+}
+
+void registerGraphPipeline() {
+  mlir::PassPipelineRegistration<>("graph-pipeline", "All graph passes with their defaults, in the order of Pipeline.cpp",
+                                   [](mlir::OpPassManager &manager) {
+                                     std::string text;
+                                     for (const PipelineStep &step : graphPipeline())
+                                       text += (text.empty() ? "" : ",") + std::string(step.pass);
+                                     (void)mlir::parsePassPipeline("weft.graph(" + text + ")", manager);
+                                   });
+}
+
+}  // namespace weft
