@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 namespace weft::runtime {
 
@@ -150,8 +151,9 @@ void read(const json &from, double &to, const Place &place) {
 }
 template <std::signed_integral Integer>
 void read(const json &from, Integer &to, const Place &place) {
-  const bool tooLarge = from.is_number_unsigned() && from.get<uint64_t>() > uint64_t(std::numeric_limits<Integer>::max());
-  if (!from.is_number_integer() || tooLarge || from.get<int64_t>() < std::numeric_limits<Integer>::min())
+  const bool fits = from.is_number_unsigned() ? std::in_range<Integer>(from.get<uint64_t>())
+                                              : from.is_number_integer() && std::in_range<Integer>(from.get<int64_t>());
+  if (!fits)
     place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
   to = from.get<Integer>();
 }

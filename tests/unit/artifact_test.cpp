@@ -1,0 +1,363 @@
+// Artifacts: written whole or not at all, read strictly, replaced in one step.
+#include <catch2/catch.hpp>
+
+#include "kernel/Error.h"
+#include "runtime/Artifact.h"
+#include "runtime/Files.h"
+#include "runtime/JsonText.h"
+#include "tests/support/TemporaryTestFolder.h"
+
+#include <csignal>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace weft;
+using namespace weft::runtime;
+using nlohmann::json;
+using weft::test::TemporaryTestFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
+  return {.name = name, .dtype = "f16", .axes = {"b", "i"}, .extents = {8, 64}, .order = {1, 0}, .strides = {1, 8},
+          .role = role, .buffer = buffer, .offset = 0, .bytes = 1024};
+}
+
+PlanKernel kernelOf(const std::string &name, int input, int output) {
+  PlanKernel kernel;
+  kernel.name = kernel.entry = name;
+  kernel.family = "loop";
+  kernel.ops = {"%2 = relu %1"};
+  kernel.inputs = {input};
+  kernel.outputs = {output};
+  kernel.inputLayouts = kernel.outputLayouts = {"ib"};
+  kernel.knobs = {{"vectorWidth", 8}};
+  kernel.source = "kernels/" + name + ".cu";
+  kernel.parameters = {{.kind = "input", .name = "x", .type = "const half *", .tensor = input, .value = 0},
+                       {.kind = "output", .name = "y", .type = "half *", .tensor = output, .value = 0}};
+  kernel.seconds = 1.0 / 3;
+  return kernel;
+}
+
+Artifact example() {
+  Artifact artifact;
+  Plan &plan = artifact.plan;
+  plan.model = "example";
+  plan.dims = {{"b", 8}, {"i", 64}};
+  plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1), tensorOf("y", "result", 2)};
+  plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
+  plan.kernels[1].after = {0};
+  plan.entryPoints = {{"forward", {0, 1}}};
+  plan.workspaceBytes = int64_t(3) << 40;
+  artifact.graph = "module {}\n";
+  artifact.cubins[cubinName("binary")] = "binary";
+  for (PlanKernel &kernel : plan.kernels) {
+    kernel.cubin = cubinName("binary");
+    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
+  }
+  artifact.report = {{"records", json::array()}};
+  return artifact;
+}
+
+std::vector<std::string> namesIn(const fs::path &folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::map<std::string, std::string> contentOf(const fs::path &folder) {
+  std::map<std::string, std::string> content;
+  for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) content[fs::relative(entry.path(), folder)] = readFile(entry.path());
+  return content;
+}
+
+/// The message of the Error that the call throws, after checking its kind.
+template <typename Call>
+std::string errorOf(ErrorKind kind, Call &&call) {
+  try {
+    call();
+  } catch (const Error &error) {
+    CHECK(int(error.kind) == int(kind));
+    return error.what();
+  }
+  FAIL("no error");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("what is written is read back") {
+  const TemporaryTestFolder folder;
+  const Artifact artifact = example();
+  writeArtifact(artifact, folder / "out/deep");
+  const Artifact read = readArtifact(folder / "out/deep");
+  CHECK(read.plan == artifact.plan);
+  CHECK(read.graph == artifact.graph);
+  CHECK(read.sources == artifact.sources);
+  CHECK(read.cubins == artifact.cubins);
+  CHECK(read.report == artifact.report);
+  CHECK(namesIn(folder / "out") == std::vector<std::string>{"deep"});
+}
+
+TEST_CASE("the same artifact gives the same bytes") {
+  const TemporaryTestFolder folder;
+  writeArtifact(example(), folder / "one");
+  writeArtifact(readArtifact(folder / "one"), folder / "two");
+  CHECK(contentOf(folder / "one") == contentOf(folder / "two"));
+}
+
+TEST_CASE("plan.json is sorted, and a change of one stride changes one line") {
+  Plan plan = example().plan;
+  const std::string before = prettyText(toJson(plan));
+  plan.tensors[0].strides = {64, 1};
+  const std::string after = prettyText(toJson(plan));
+  int changed = 0;
+  for (size_t a = 0, b = 0; a < before.size() && b < after.size();) {
+    const size_t endA = before.find('\n', a), endB = after.find('\n', b);
+    changed += before.substr(a, endA - a) != after.substr(b, endB - b);
+    a = endA + 1, b = endB + 1;
+  }
+  CHECK(changed == 1);
+  const std::string tensors = before.substr(before.find("\"tensors\""));
+  CHECK(tensors.find("\"axes\"") < tensors.find("\"buffer\""));
+  CHECK(tensors.find("\"buffer\"") < tensors.find("\"strides\""));
+}
+
+TEST_CASE("every member is required, and named when it is missing") {
+  const json plan = toJson(example().plan);
+  const std::vector<json::json_pointer> objects{json::json_pointer(""), json::json_pointer("/tensors/1"),
+                                                json::json_pointer("/kernels/1"),
+                                                json::json_pointer("/kernels/1/parameters/0")};
+  for (const json::json_pointer &place : objects)
+    for (const auto &[name, value] : plan[place].items()) {
+      json broken = plan;
+      broken[place].erase(name);
+      const std::string message = errorOf(ErrorKind::checkFailed, [&] { planFromJson(broken, "some/plan.json"); });
+      CHECK_THAT(message, Catch::StartsWith("some/plan.json: ") && Catch::Contains(name) && Catch::Contains("missing"));
+    }
+}
+
+TEST_CASE("every member is checked for its type") {
+  const json plan = toJson(example().plan);
+  const json flat = plan.flatten();
+  for (const auto &[place, value] : flat.items()) {
+    if (place.find("/knobs") != std::string::npos) continue;  // belongs to the family
+    json broken = plan;
+    broken[json::json_pointer(place)] = json{{"wrong", 1}};
+    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(broken, "p"); }), Catch::StartsWith("p: "));
+  }
+}
+
+TEST_CASE("messages of the reader") {
+  json plan = toJson(example().plan);
+  SECTION("wrong type") {
+    plan["kernels"][1]["grid"][2] = "many";
+    CHECK(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }) ==
+          "p: member \"kernels[1].grid[2]\" must be a 64-bit integer, not string (\"many\")");
+  }
+  SECTION("too large for the member") {
+    plan["kernels"][0]["registers"] = int64_t(1) << 40;
+    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }), Catch::Contains("a 32-bit integer"));
+  }
+  SECTION("unknown member") {
+    plan["tensors"][0]["colour"] = "red";
+    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }), Catch::Contains("tensors[0].colour"));
+  }
+  SECTION("another format") {
+    plan["formatVersion"] = "2";
+    plan.erase("model");
+    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }), Catch::Contains("formatVersion"));
+  }
+}
+
+TEST_CASE("text that is no JSON is reported with its line") {
+  CHECK_THAT(errorOf(ErrorKind::checkFailed, [] { parseJson("{\n \"a\": 1,\n oops\n}", "f.json"); }),
+             Catch::StartsWith("f.json:3: "));
+  CHECK_THAT(errorOf(ErrorKind::checkFailed, [] { parseJson("{\"a\": 1", "f.json"); }), Catch::StartsWith("f.json:1: "));
+  CHECK_THAT(errorOf(ErrorKind::checkFailed, [] { parseJson("{\"a\": 1, \"a\": 2}", "f.json"); }),
+             Catch::Contains("stands twice"));
+  CHECK_THROWS_AS(prettyText(json(std::nan(""))), std::logic_error);
+}
+
+TEST_CASE("plans that contradict themselves") {
+  Plan plan = example().plan;
+  std::string expected;
+  SECTION("no permutation") { plan.tensors[0].order = {1, 1}, expected = "tensors[0] (x): order"; }
+  SECTION("lengths") { plan.tensors[2].strides = {1}, expected = "tensors[2] (y)"; }
+  SECTION("unknown dtype") { plan.tensors[2].dtype = "f17", expected = "f17"; }
+  SECTION("unknown role") { plan.tensors[2].role = "guest", expected = "guest"; }
+  SECTION("input out of range") { plan.kernels[0].inputs = {9}, expected = "kernels[0] (first): input 9"; }
+  SECTION("parameter of another kernel") { plan.kernels[0].parameters[0].tensor = 2, expected = "parameter x"; }
+  SECTION("parameter of unknown kind") { plan.kernels[0].parameters[0].kind = "seed", expected = "seed"; }
+  SECTION("waits for itself") { plan.kernels[1].after = {1}, expected = "waits for kernel 1"; }
+  SECTION("order") { std::swap(plan.kernels[0], plan.kernels[1]), expected = "waits for kernel 0"; }
+  SECTION("read before written") {
+    std::swap(plan.kernels[0], plan.kernels[1]);
+    plan.kernels[0].after.clear();
+    expected = "it reads t, which nothing before it writes";
+  }
+  SECTION("same name") { plan.kernels[1].name = "first", expected = "taken"; }
+  SECTION("entry point order") { plan.entryPoints["forward"] = {1, 0}, expected = "entryPoints.forward"; }
+  SECTION("entry point range") { plan.entryPoints["forward"] = {0, 7}, expected = "7 is no kernel"; }
+  SECTION("empty grid") { plan.kernels[1].grid[1] = 0, expected = "not positive"; }
+  CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { verify(plan, "p"); }),
+             Catch::StartsWith("p: ") && Catch::Contains(expected));
+}
+
+TEST_CASE("a view of a written buffer may be read") {
+  Plan plan = example().plan;
+  plan.tensors.push_back(tensorOf("view of t", "temporary", 1));
+  plan.kernels[1].inputs = {3};
+  plan.kernels[1].parameters[0].tensor = 3;
+  CHECK_NOTHROW(verify(plan, "p"));
+}
+
+TEST_CASE("folders that are no artifact are refused") {
+  const TemporaryTestFolder folder;
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "none"); }), Catch::Contains("no artifact"));
+  writeFile(folder / "thesis.tex", "years of work");
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), folder.path()); }),
+             Catch::Contains("not overwritten"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), folder / "thesis.tex"); }),
+             Catch::Contains("no folder"));
+  CHECK(readFile(folder / "thesis.tex") == "years of work");
+  CHECK(namesIn(folder.path()) == std::vector<std::string>{"thesis.tex"});
+}
+
+TEST_CASE("folders that cannot be written") {
+  const TemporaryTestFolder folder;
+  writeFile(folder / "file", "");
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), folder / "file/out"); }),
+             Catch::Contains("cannot write") && Catch::Contains("file/out"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), "/proc/weft-out"); }),
+             Catch::Contains("/proc/weft-out"));
+  CHECK(namesIn(folder.path()) == std::vector<std::string>{"file"});
+}
+
+TEST_CASE("an empty folder is filled, an artifact is replaced without remains") {
+  const TemporaryTestFolder folder;
+  fs::create_directory(folder / "out");
+  writeArtifact(example(), folder / "out");
+  Artifact next = example();
+  next.plan.model = "next";
+  next.plan.kernels.pop_back();
+  next.plan.entryPoints["forward"] = {0};
+  next.sources.erase("kernels/second.cu");
+  writeArtifact(next, (folder / "out").string() + "/");
+  CHECK(readArtifact(folder / "out").plan == next.plan);
+  CHECK_FALSE(fs::exists(folder / "out/kernels/second.cu"));
+  CHECK(namesIn(folder.path()) == std::vector<std::string>{"out"});
+}
+
+TEST_CASE("an artifact that could not be read back is not written") {
+  const TemporaryTestFolder folder;
+  writeArtifact(example(), folder / "out");
+  const auto before = contentOf(folder / "out");
+  Artifact broken = example();
+  SECTION("missing source") { broken.sources.erase("kernels/first.cu"); }
+  SECTION("missing cubin") { broken.cubins.clear(); }
+  SECTION("misnamed cubin") { broken.cubins.begin()->second = "other"; }
+  SECTION("source elsewhere") { broken.sources["../elsewhere.cu"] = ""; }
+  SECTION("contradiction") { broken.plan.tensors[0].order = {0, 0}; }
+  errorOf(ErrorKind::checkFailed, [&] { writeArtifact(broken, folder / "out"); });
+  CHECK(contentOf(folder / "out") == before);
+  CHECK(namesIn(folder.path()) == std::vector<std::string>{"out"});
+}
+
+TEST_CASE("a broken artifact is refused, naming the file") {
+  const TemporaryTestFolder folder;
+  writeArtifact(example(), folder / "out");
+  std::string file;
+  SECTION("plan cut off") {
+    file = "plan.json";
+    writeFile(folder / "out/plan.json", readFile(folder / "out/plan.json").substr(0, 500));
+  }
+  SECTION("cubin changed") { writeFile(folder / "out" / (file = cubinName("binary")), "tampered"); }
+  SECTION("cubin missing") { fs::remove(folder / "out" / (file = cubinName("binary"))); }
+  SECTION("source missing") { fs::remove(folder / "out" / (file = "kernels/second.cu")); }
+  SECTION("graph missing") { fs::remove(folder / "out" / (file = "graph.mlir")); }
+  SECTION("report missing") { fs::remove(folder / "out" / (file = "report.json")); }
+  SECTION("a name that leads out") {
+    file = "../../secret";
+    json plan = toJson(example().plan);
+    plan["kernels"][0]["source"] = file;
+    writeFile(folder / "out/plan.json", prettyText(plan));
+  }
+  CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { readArtifact(folder / "out"); }), Catch::Contains(file));
+}
+
+TEST_CASE("hand edits of a kernel are read") {
+  const TemporaryTestFolder folder;
+  writeArtifact(example(), folder / "out");
+  writeFile(folder / "out/kernels/first.cu", "// edited\n");
+  CHECK(readArtifact(folder / "out").sources.at("kernels/first.cu") == "// edited\n");
+}
+
+TEST_CASE("a killed writer leaves the old artifact, and its remains go with the next write") {
+  const TemporaryTestFolder folder;
+  writeArtifact(example(), folder / "out");
+  Artifact large = example();
+  large.plan.model = "large";
+  large.graph.assign(size_t(64) << 20, ' ');  // long enough to be killed in the middle
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    while (true)
+      writeArtifact(large, folder / "out");
+  }
+  while (namesIn(folder.path()).size() < 2)
+    usleep(100);
+  CHECK(kill(child, SIGKILL) == 0);
+  waitpid(child, nullptr, 0);
+  const std::string model = readArtifact(folder / "out").plan.model;
+  CHECK((model == "example" || model == "large"));
+  writeArtifact(example(), folder / "out");
+  CHECK(namesIn(folder.path()) == std::vector<std::string>{"out"});
+  CHECK(readArtifact(folder / "out").plan == example().plan);
+}
+
+TEST_CASE("a writer does not touch the temporary folder of one that lives") {
+  const TemporaryTestFolder folder;
+  const TemporaryFolder other(folder / "out");
+  writeFile(other.path() / "plan.json", "half");
+  writeArtifact(example(), folder / "out");
+  CHECK(readFile(other.path() / "plan.json") == "half");
+}
+
+TEST_CASE("an artifact that was moved away when its writer died comes back") {
+  const TemporaryTestFolder folder;
+  writeArtifact(example(), folder / "out");
+  fs::rename(folder / "out", folder / ".out.weft-old-abcdef");
+  removeLeftovers(folder / "out");
+  CHECK(readArtifact(folder / "out").plan == example().plan);
+}
+
+TEST_CASE("two writers of one folder: one of the two artifacts stands") {
+  const TemporaryTestFolder folder;
+  std::vector<pid_t> children;
+  for (const char *name : {"one", "two"}) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      Artifact artifact = example();
+      artifact.plan.model = name;
+      for (int i = 0; i < 20; ++i)
+        writeArtifact(artifact, folder / "out");
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  const std::string model = readArtifact(folder / "out").plan.model;
+  CHECK((model == "one" || model == "two"));
+  CHECK(namesIn(folder.path()) == std::vector<std::string>{"out"});
+}
