@@ -1,0 +1,66 @@
+// Notes and summaries of an artifact; see Assembly.h.
+#include "tools/driver/Assembly.h"
+
+#include "tools/driver/Console.h"
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+int64_t count(const runtime::Plan &plan, const std::string &family) {
+  return std::count_if(plan.kernels.begin(), plan.kernels.end(),
+                       [&](const runtime::PlanKernel &kernel) { return kernel.family == family; });
+}
+
+std::string buildLine(const runtime::Plan &plan, const BuildSummary &build) {
+  if (build.skipped) return "cubins: skipped, no NVRTC";
+  std::string text = fmt::format("cubins for {}: {} built, {} from the cache", plan.target, build.built, build.fromCache);
+  for (const runtime::PlanKernel &kernel : plan.kernels)
+    if (kernel.spillBytes > 0) text += fmt::format("\n  {} spills {} B a thread", kernel.name, kernel.spillBytes);
+  return text;
+}
+
+}  // namespace
+
+std::string lowered(const PlannedKernels &planned, const std::string &architecture) {
+  std::string text;
+  for (const ChosenKernel &chosen : planned.kernels)
+    if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs))
+      text += fmt::format("// {}\n{}\n", chosen.kernel.name,
+                          codegen::lowerToText(chosen.kernel, chosen.configuration, architecture));
+  return text;
+}
+
+nlohmann::json summaryJson(const runtime::Plan &plan, const BuildSummary &build, const std::string &folder) {
+  return {{"artifact", folder},
+          {"model", plan.model},
+          {"variant", plan.variant},
+          {"kernels", plan.kernels.size()},
+          {"predictedSeconds", plan.predictedSeconds},
+          {"lowerBoundSeconds", plan.lowerBoundSeconds},
+          {"workspaceBytes", plan.workspaceBytes},
+          {"cubins", {{"built", build.built}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
+          {"notes", plan.notes}};
+}
+
+std::string summaryText(const runtime::Plan &plan, const BuildSummary &build, const std::string &folder) {
+  std::string text = fmt::format("{}, variant {}: {} kernels, {} of them transposes, workspace {}\n", plan.model,
+                                 plan.variant, plan.kernels.size(), count(plan, "transpose"),
+                                 formatBytes(plan.workspaceBytes));
+  text += totalLine(plan) + "\n" + buildLine(plan, build) + "\n";
+  return text + "wrote " + folder + "\n";
+}
+
+std::string totalLine(const runtime::Plan &plan) {
+  const bool measured = std::all_of(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.measured; });
+  const bool any = std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.measured; });
+  std::string text = fmt::format("total {} {} on {}", formatSeconds(plan.predictedSeconds),
+                                 measured ? "measured" : any ? "partly measured, partly modelled" : "modelled", plan.device);
+  if (plan.lowerBoundSeconds > 0)
+    text += fmt::format("   lower bound {}   plan is {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
+                        (plan.predictedSeconds / plan.lowerBoundSeconds - 1) * 100);
+  return text;
+}
+
+}  // namespace weft::driver

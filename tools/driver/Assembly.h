@@ -1,0 +1,23 @@
+// What compile and emit say about the artifact that they wrote, and the kernel programs before printing.
+#pragma once
+
+#include "tools/driver/Emission.h"
+#include "tools/driver/PlanBuilder.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace weft::driver {
+
+/// The kernel program of every launched kernel, before printing.
+std::string lowered(const PlannedKernels &planned, const std::string &architecture);
+
+/// One JSON object or a few lines for people about what was just written.
+nlohmann::json summaryJson(const runtime::Plan &plan, const BuildSummary &build, const std::string &folder);
+std::string summaryText(const runtime::Plan &plan, const BuildSummary &build, const std::string &folder);
+
+/// "199.6 us modelled on h200   lower bound 196.4 us   plan is 1.6% above it".
+std::string totalLine(const runtime::Plan &plan);
+
+}  // namespace weft::driver

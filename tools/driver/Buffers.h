@@ -1,0 +1,18 @@
+// Where a plan's tensors lie, and which kernels must wait for which. No MLIR.
+#pragma once
+
+#include "runtime/Artifact.h"
+
+#include <vector>
+
+namespace weft::driver {
+
+/// Gives every tensor a buffer: arguments and results their own, temporaries share buffers once their last reader is
+/// done (best fit, in kernel order), views the buffer of the tensor in `viewOf` (-1: no view). Sets workspaceBytes.
+void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf);
+
+/// Fills `after` of every kernel from reads and writes of buffers: read after write, write after read, write after write.
+/// Only direct predecessors that no other predecessor implies are kept.
+void orderKernels(runtime::Plan &plan);
+
+}  // namespace weft::driver

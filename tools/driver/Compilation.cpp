@@ -1,0 +1,237 @@
+// Import, proposals and selection of one compilation; see Compilation.h.
+#include "tools/driver/Compilation.h"
+
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+#include "passes/Describe.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/Diagnostics.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace weft::driver {
+namespace {
+
+mlir::Operation *graphOf(mlir::ModuleOp module) {
+  const auto graphs = module.getOps<GraphOp>();
+  if (graphs.empty()) throw Error::badInput("the file holds no weft.graph");
+  if (std::next(graphs.begin()) != graphs.end())
+    throw Error::unsupported("the file holds more than one weft.graph; compile takes one");
+  return *graphs.begin();
+}
+
+/// The op that a person means by its number ("7", "%7") or by the name it was written with; nothing if the graph has none.
+std::optional<int> resolveOp(const std::string &name, const std::vector<FlowOp> &ops) {
+  const std::string digits = name.starts_with('%') ? name.substr(1) : name;
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool isNumber = error == std::errc() && end == digits.data() + digits.size();
+  std::vector<int> found;
+  for (const FlowOp &op : ops)
+    if (isNumber ? op.number == number : op.label == name) found.push_back(op.number);
+  if (found.size() > 1)
+    throw Error::badInput("'{}' names {} ops (numbers {}); name one by its number", name, found.size(),
+                          fmt::join(found, ", "));
+  return found.empty() ? std::nullopt : std::optional(found.front());
+}
+
+FuseRules parseRules(const std::string &name) {
+  if (name == "paper") return FuseRules::paper;
+  return name == "none" ? FuseRules::none : FuseRules::standard;
+}
+
+std::string printOrder(const std::vector<std::string> &names) { return fmt::format("{}", fmt::join(names, ",")); }
+
+/// The permutation of a tensor's dimensions that a pin asks for.
+Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
+  std::vector<std::string> names;
+  for (const Axis &axis : tensor.axes) names.push_back(axis.name);
+  Layout layout;
+  for (const std::string &wanted : pin.order) {
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    const int dimension = int(found - names.begin());
+    if (found == names.end() || std::find(layout.order.begin(), layout.order.end(), dimension) != layout.order.end())
+      throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once", pin.tensor,
+                            printOrder(pin.order), pin.tensor, printOrder(names));
+    layout.order.push_back(dimension);
+  }
+  if (layout.order.size() != names.size())
+    throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once", pin.tensor,
+                          printOrder(pin.order), pin.tensor, printOrder(names));
+  return layout;
+}
+
+}  // namespace
+
+std::string ProposedVariant::name() const {
+  return rewrites.empty() ? "as imported" : fmt::format("{}", fmt::join(rewrites, "+"));
+}
+
+Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
+    : modelFlags(std::move(model)), choices(std::move(choices)), context(std::make_unique<mlir::MLIRContext>()) {
+  this->choices.check();
+  const Device &device = target.device();
+  prices = target.profile.empty() ? analyticCostModel(device) : measuredCostModel(device, target.profile, target.strict);
+  context->disableMultithreading();  // graphs are small; threads cost more than they give
+  context->loadDialect<WeftDialect>();
+}
+
+Compilation::~Compilation() = default;
+
+void Compilation::import() {
+  const models::Request request{.model = modelFlags.model, .dims = modelFlags.dimensions(),
+                                .dtype = modelFlags.elementType(), .part = modelFlags.part};
+  CapturedDiagnostics diagnostics(*context);
+  model = models::build(request, *context);
+  if (!model->module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
+  graphOf(*model->module);
+}
+
+std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const {
+  std::vector<ProposedVariant> result;
+  if (first >= Phase::fuse || last < Phase::algebra) {
+    ProposedVariant whole;
+    whole.module = model->module.get().clone();
+    result.push_back(std::move(whole));
+    return result;
+  }
+  VariantOptions options{.attention = choices.attention, .stacking = choices.stacking};
+  if (last < Phase::attention) options.attention = "unfused";
+  if (first >= Phase::attention) options.stacking = "separate";
+  CapturedDiagnostics diagnostics(*context);
+  for (Variant &variant : proposeVariants(*model->module, options)) {
+    ProposedVariant proposed;
+    proposed.rewrites = std::move(variant.rewrites);
+    proposed.module = std::move(variant.module);
+    result.push_back(std::move(proposed));
+  }
+  if (result.empty())
+    throw diagnostics.error(ErrorKind::unsupported,
+                            fmt::format("no variant of the graph has --attention {} and --stacking {}",
+                                        choices.attention, choices.stacking));
+  return result;
+}
+
+FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const {
+  const DescribedOps described = describeGraph(graphOf(*variant.module));
+  const auto resolve = [&](const std::vector<OpPair> &pairs, std::set<std::pair<int, int>> &into) {
+    for (const auto &[first, second] : pairs) {
+      const std::optional<int> a = resolveOp(first, described.flow.ops), b = resolveOp(second, described.flow.ops);
+      if (!a) missing.push_back(first);
+      if (!b) missing.push_back(second);
+      if (a && b) into.insert(std::minmax(*a, *b));
+    }
+  };
+  resolve(choices.notFused(), variant.forbidden);
+  missing.clear();  // a graph without the op does not fuse it
+  resolve(choices.fused(), variant.forced);
+  return {.rules = parseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden};
+}
+
+std::vector<ProposedVariant> Compilation::propose(Phase first) const {
+  std::vector<ProposedVariant> kept;
+  std::vector<std::string> missingSomewhere;
+  for (ProposedVariant &variant : rewrite(first, Phase::attention)) {
+    std::vector<std::string> missing;
+    const FuseOptions options = fuseOptions(variant, missing);
+    if (!missing.empty()) {
+      missingSomewhere = missing;
+      continue;
+    }
+    variant.fusions = proposeFusions(graphOf(*variant.module), options);
+    kept.push_back(std::move(variant));
+  }
+  std::vector<std::string> names;
+  for (const FlowOp &op : describeGraph(graphOf(*model->module)).flow.ops) names.push_back(op.label);
+  if (kept.empty())
+    throw Error::badInput("--fuse: no variant of the graph has an op '{}'{}", missingSomewhere.front(),
+                          nearestAndKnown(missingSomewhere.front(), names));
+  for (const auto &[first, second] : choices.notFused())
+    for (const std::string &name : {first, second})
+      if (std::none_of(kept.begin(), kept.end(), [&](ProposedVariant &variant) {
+            return resolveOp(name, describeGraph(graphOf(*variant.module)).flow.ops).has_value();
+          }))
+        throw Error::badInput("--no-fuse: no variant of the graph has an op '{}'{}", name, nearestAndKnown(name, names));
+  return kept;
+}
+
+void Compilation::pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const {
+  for (const Pin &pin : pins)
+    for (select::Tensor &tensor : problem.tensors)
+      if (tensor.name == pin.tensor) {
+        tensor.pinned = pinnedLayout(pin, tensor);
+        found.insert(pin.tensor);
+      }
+}
+
+std::vector<SelectedVariant> Compilation::selectAll(std::vector<ProposedVariant> proposed,
+                                                    const std::vector<Pin> &pins) const {
+  std::vector<SelectedVariant> result;
+  std::set<std::string> found, names;
+  for (ProposedVariant &variant : proposed) {
+    select::Problem problem = toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions);
+    for (const select::Tensor &tensor : problem.tensors) names.insert(tensor.name);
+    pin(problem, pins, found);
+    select::Options options;
+    options.alternatives = choices.alternatives;
+    options.forceFused = variant.forced;
+    options.forbidFused = variant.forbidden;
+    options.free = choices.free;
+    options.maxMemory = choices.maxMemoryBytes();
+    select::Selection selection = weft::select::select(std::move(problem), *prices, options);
+    result.push_back({.proposed = std::move(variant), .selection = std::move(selection)});
+  }
+  for (const Pin &pin : pins)
+    if (!found.contains(pin.tensor))
+      throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
+                            nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
+  std::stable_sort(result.begin(), result.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
+    return a.selection.best().seconds < b.selection.best().seconds;
+  });
+  return result;
+}
+
+Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
+  const std::vector<Pin> pins = choices.pinned();
+  Selected selected;
+  std::vector<ProposedVariant> copies;
+  const auto copy = [&](const std::vector<ProposedVariant> &variants) {
+    std::vector<ProposedVariant> result;
+    for (const ProposedVariant &variant : variants)
+      result.push_back({.rewrites = variant.rewrites, .module = variant.module.get().clone(),
+                        .fusions = variant.fusions, .forced = variant.forced, .forbidden = variant.forbidden});
+    return result;
+  };
+  if (!pins.empty()) copies = copy(proposed);
+  selected.variants = selectAll(std::move(proposed), pins);
+  for (size_t index = 0; index < pins.size(); ++index) {
+    std::vector<Pin> others = pins;
+    others.erase(others.begin() + long(index));
+    const double without = selectAll(copy(copies), others).front().selection.best().seconds;
+    selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order),
+                             .seconds = selected.best().selection.best().seconds - without});
+  }
+  return selected;
+}
+
+std::string Compilation::materialized(const SelectedVariant &variant) const {
+  CapturedDiagnostics diagnostics(*context);
+  const auto module =
+      materialize(*variant.proposed.module, variant.selection.problem(), variant.selection.best());
+  if (!module) throw diagnostics.error(ErrorKind::checkFailed, "the plan could not be written into the graph");
+  return print(*module);
+}
+
+std::string Compilation::print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  text += '\n';
+  return text;
+}
+
+}  // namespace weft::driver

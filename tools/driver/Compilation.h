@@ -1,0 +1,84 @@
+// The decisions of one compilation, from a model description to the best path of the best variant: import, the proposing
+// passes, selection. Emission and build follow in Emission.h. This and its .cpp are the only files of the driver that know
+// MLIR, beside Diagnostics.
+#pragma once
+
+#include "models/Models.h"
+#include "passes/Passes.h"
+#include "passes/select/Selection.h"
+#include "tools/driver/Flags.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+/// One variant with everything that was proposed for it.
+struct ProposedVariant {
+  std::vector<std::string> rewrites;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  FusionResult fusions;
+  std::set<std::pair<int, int>> forced, forbidden;  ///< ops of this graph that --fuse and --no-fuse name
+  std::string name() const;                         ///< rewrites joined by '+'; "as imported" for none
+};
+
+struct SelectedVariant {
+  ProposedVariant proposed;
+  select::Selection selection;
+};
+
+/// What a --pin costs: the best plan with all pins against the best without this one.
+struct PinRegret {
+  std::string tensor, layout;
+  double seconds = 0;
+};
+
+struct Selected {
+  std::vector<SelectedVariant> variants;  ///< best first; ties in the order of proposal
+  std::vector<PinRegret> pins;
+  const SelectedVariant &best() const { return variants.front(); }
+};
+
+class Compilation {
+public:
+  Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);
+  ~Compilation();
+
+  /// Builds the graph of the model. `Error(badInput)` or `Error(unsupported)`, with locations where there are any.
+  void import();
+  const models::Description &description() const { return model->description; }
+  mlir::ModuleOp graph() const { return *model->module; }
+
+  /// Runs the proposing passes. From Phase::fuse on, the imported graph is taken as the only variant.
+  std::vector<ProposedVariant> propose(Phase first) const;
+  /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
+  std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
+  /// Selects in every variant and orders them.
+  Selected select(std::vector<ProposedVariant> proposed) const;
+  /// The graph with the chosen regions, layouts and configurations.
+  std::string materialized(const SelectedVariant &variant) const;
+
+  const CostModel &costModel() const { return *prices; }
+  int alternatives() const { return choices.alternatives; }
+  const ChoiceFlags &choiceFlags() const { return choices; }
+
+  /// A graph in its text form.
+  static std::string print(mlir::ModuleOp module);
+
+private:
+  FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
+  void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
+  std::vector<SelectedVariant> selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const;
+
+  ModelFlags modelFlags;
+  ChoiceFlags choices;
+  std::unique_ptr<CostModel> prices;
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::optional<models::Model> model;
+};
+
+}  // namespace weft::driver

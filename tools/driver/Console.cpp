@@ -1,0 +1,140 @@
+// Console output; see Console.h.
+#include "tools/driver/Console.h"
+
+#include "kernel/Error.h"
+#include "runtime/Environment.h"
+#include "runtime/Files.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <system_error>
+
+namespace weft::driver {
+namespace {
+
+/// Three significant digits of value / scale, then the unit.
+std::string significant(double value, const std::string &unit) {
+  const double magnitude = std::abs(value);
+  const int digits = magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, digits, unit);
+}
+
+struct Unit {
+  double scale;
+  const char *name;
+};
+
+/// The largest unit that keeps the value at least 1; `units` ascend.
+std::string inUnits(double value, std::initializer_list<Unit> units) {
+  const Unit *best = units.begin();
+  for (const Unit &unit : units)
+    if (std::abs(value) >= unit.scale * 0.9995) best = &unit;
+  return significant(value / best->scale, best->name);
+}
+
+}  // namespace
+
+std::string formatSeconds(double seconds) {
+  if (seconds == 0) return "0 us";
+  return inUnits(seconds, {{1e-6, "us"}, {1e-3, "ms"}, {1, "s"}});
+}
+
+std::string formatBytes(int64_t bytes) {
+  if (std::abs(bytes) < 1000) return fmt::format("{} B", bytes);
+  return inUnits(double(bytes), {{1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}});
+}
+
+std::string formatFlop(double flop) {
+  return inUnits(flop, {{1, "flop"}, {1e3, "kflop"}, {1e6, "Mflop"}, {1e9, "Gflop"}, {1e12, "Tflop"}});
+}
+
+std::string formatBandwidth(double bytesPerSecond) {
+  return inUnits(bytesPerSecond, {{1e6, "MB/s"}, {1e9, "GB/s"}, {1e12, "TB/s"}});
+}
+
+std::string formatCount(int64_t count) {
+  std::string digits = std::to_string(count);
+  for (int at = int(digits.size()) - 3; at > (count < 0 ? 1 : 0); at -= 3) digits.insert(size_t(at), ",");
+  return digits;
+}
+
+Table::Table(std::vector<std::pair<std::string, Align>> columns) : columns(std::move(columns)) {}
+
+void Table::addRow(std::vector<std::string> cells) {
+  cells.resize(columns.size());
+  rows.push_back(std::move(cells));
+}
+
+std::string Table::print() const {
+  std::vector<size_t> width;
+  std::vector<std::string> head;
+  for (const auto &[name, align] : columns) head.push_back(name), width.push_back(name.size());
+  for (const auto &row : rows)
+    for (size_t column = 0; column < row.size(); ++column) width[column] = std::max(width[column], row[column].size());
+  const auto line = [&](const std::vector<std::string> &row) {
+    std::string text;
+    for (size_t column = 0; column < row.size(); ++column) {
+      const bool left = columns[column].second == Align::left;
+      text += left ? fmt::format("{:<{}}", row[column], width[column]) : fmt::format("{:>{}}", row[column], width[column]);
+      text += "  ";
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = emphasized(line(head));
+  for (const auto &row : rows) text += line(row);
+  return text;
+}
+
+std::string emphasized(const std::string &text) {
+  return runtime::colorWanted(STDOUT_FILENO) ? "\033[1m" + text + "\033[0m" : text;
+}
+
+Progress::Progress() : terminal(isatty(STDERR_FILENO)) {}
+Progress::~Progress() { clear(); }
+
+void Progress::show(const std::string &text) {
+  if (!terminal) return;
+  std::fprintf(stderr, "\r%-*s", int(shown), text.c_str());
+  std::fflush(stderr);
+  shown = text.size();
+}
+
+void Progress::clear() {
+  if (!terminal || shown == 0) return;
+  std::fprintf(stderr, "\r%*s\r", int(shown), "");
+  std::fflush(stderr);
+  shown = 0;
+}
+
+void printResult(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw Error::badInput("standard output cannot be written");
+}
+
+void printResult(const nlohmann::json &json) { printResult(json.dump(2) + "\n"); }
+
+void printNote(const std::string &text) { fmt::print(stderr, "weft: note: {}\n", text); }
+
+void writeFile(const std::string &path, const std::string &text) {
+  if (path == "-") return printResult(text);
+  try {
+    runtime::writeFile(path, text);
+  } catch (const std::system_error &error) {
+    throw Error::badInput("cannot write '{}': {}", path, error.code().message());
+  }
+}
+
+std::string readFile(const std::string &path) {
+  try {
+    return runtime::readFile(path);
+  } catch (const std::system_error &error) {
+    throw Error::badInput("cannot read '{}': {}", path, error.code().message());
+  }
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,66 @@
+// What the commands print: columns, quantities with units, progress. Standard output carries results only; progress and
+// notes go to standard error, progress only where that is a terminal.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+/// "39.1 us", "1.23 ms", "2.10 s"; three significant digits.
+std::string formatSeconds(double seconds);
+/// "39.8 MB" (10^6), "512 B"; three significant digits.
+std::string formatBytes(int64_t bytes);
+/// "16.8 Mflop", "25.8 Gflop".
+std::string formatFlop(double flop);
+/// "4.1 TB/s".
+std::string formatBandwidth(double bytesPerSecond);
+/// "1,234,567".
+std::string formatCount(int64_t count);
+
+/// A table with aligned columns. The first row is the head; a cell longer than its column's limit is not cut, rows wrap
+/// nowhere: what is printed can be searched.
+class Table {
+public:
+  enum class Align : uint8_t { left, right };
+  explicit Table(std::vector<std::pair<std::string, Align>> columns);
+  void addRow(std::vector<std::string> cells);
+  std::string print() const;
+
+private:
+  std::vector<std::pair<std::string, Align>> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Terminal emphasis, off in pipes and under NO_COLOR.
+std::string emphasized(const std::string &text);
+
+/// A line that overwrites itself on a terminal and is silent elsewhere.
+class Progress {
+public:
+  Progress();
+  ~Progress();
+  void show(const std::string &text);
+  void clear();
+
+private:
+  bool terminal;
+  size_t shown = 0;
+};
+
+/// Prints text to standard output; throws Error(badInput) when it cannot be written (a closed pipe, a full disk).
+void printResult(const std::string &text);
+/// JSON with two spaces of indentation and sorted members.
+void printResult(const nlohmann::json &json);
+/// "weft: note: ..." on standard error.
+void printNote(const std::string &text);
+
+/// Writes a text file whole or not at all. "-" is standard output. Throws Error(badInput) naming the file.
+void writeFile(const std::string &path, const std::string &text);
+/// Throws Error(badInput) naming the file.
+std::string readFile(const std::string &path);
+
+}  // namespace weft::driver

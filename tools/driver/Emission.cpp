@@ -1,0 +1,118 @@
+// Chosen kernels to CUDA text and cubins; see Emission.h.
+#include "tools/driver/Emission.h"
+
+#include "kernel/Error.h"
+#include "runtime/Sha256.h"
+#include "tools/driver/Console.h"
+
+namespace weft::driver {
+namespace {
+
+using codegen::Parameter;
+
+constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
+
+std::string kindOf(Parameter::Kind kind) {
+  switch (kind) {
+    case Parameter::Kind::input: return "input";
+    case Parameter::Kind::output: return "output";
+    case Parameter::Kind::dropoutKey: return "dropoutKey";
+    case Parameter::Kind::dropoutStream: return "dropoutStream";
+  }
+  throw Error::checkFailed("unknown parameter kind {}", int(kind));
+}
+
+runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::PlanKernel &entry, const Kernel &kernel) {
+  runtime::PlanParameter result{.kind = kindOf(parameter.kind), .name = parameter.name, .type = parameter.type};
+  const size_t index = size_t(parameter.index);
+  if (parameter.kind == Parameter::Kind::input) result.tensor = entry.inputs.at(index);
+  if (parameter.kind == Parameter::Kind::output) result.tensor = entry.outputs.at(index);
+  if (parameter.kind == Parameter::Kind::dropoutStream)
+    result.value = std::get<int64_t>(kernel.body.at(index).attributes.at("stream"));
+  return result;
+}
+
+void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture, const NotesOf &notesOf,
+             EmittedPlan &emitted) {
+  runtime::PlanKernel &entry = planned.plan.kernels[index];
+  const ChosenKernel &chosen = planned.kernels[index];
+  entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
+  if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) return;
+  const codegen::Provenance provenance{
+      .position = fmt::format("kernel {} of {}, forward", index + 1, planned.plan.model),
+      .ops = entry.ops,
+      .notes = notesOf(chosen)};
+  const codegen::EmittedKernel kernel = codegen::emit(chosen.kernel, chosen.configuration, architecture, provenance);
+  entry.entry = kernel.entry;
+  entry.source = "kernels/" + entry.name + ".cu";
+  entry.grid = kernel.launch.grid;
+  entry.block = kernel.launch.block;
+  entry.sharedBytes = kernel.launch.sharedBytes;
+  entry.parameters.clear();
+  for (const Parameter &parameter : kernel.parameters)
+    entry.parameters.push_back(planParameter(parameter, entry, chosen.kernel));
+  emitted.sources[entry.source] = kernel.readable;
+  emitted.requests.push_back({.name = entry.name, .text = kernel.text, .entry = kernel.entry,
+                              .architecture = architecture, .extraFlags = {}});
+  emitted.kernelOfRequest.push_back(index);
+}
+
+/// The first lines of a log that a person needs; the rest is in the text NVRTC names.
+std::string firstLines(const std::string &log, int count) {
+  size_t end = 0;
+  for (int line = 0; line < count && end < log.size(); ++line) end = std::min(log.find('\n', end), log.size() - 1) + 1;
+  return log.substr(0, end);
+}
+
+}  // namespace
+
+EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf) {
+  EmittedPlan emitted;
+  planned.plan.target = architecture;
+  for (size_t index = 0; index < planned.kernels.size(); ++index)
+    emitOne(planned, index, architecture, notesOf, emitted);
+  return emitted;
+}
+
+std::map<std::string, std::string> buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
+                                               BuildSummary &summary) {
+  const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
+  if (nvrtc.library.empty()) {
+    if (strict)
+      throw Error::strictMiss("no NVRTC, and --strict forbids skipping cubins; searched: {}",
+                              fmt::join(nvrtc.searched, ", "));
+    plan.notes.emplace_back(skippedNote);
+    summary.skipped = true;
+    return {};
+  }
+  Progress progress;
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  options.progress = [&](size_t done, size_t total, const std::string &name) {
+    progress.show(fmt::format("building {}/{} {}", done, total, name));
+  };
+  options.note = [&](const std::string &text) {
+    progress.clear();
+    printNote(text);
+  };
+  const std::vector<runtime::BuildResult> results = runtime::build(emitted.requests, options);
+  progress.clear();
+
+  std::map<std::string, std::string> cubins;
+  for (size_t index = 0; index < results.size(); ++index) {
+    const runtime::BuildResult &result = results[index];
+    runtime::PlanKernel &entry = plan.kernels[emitted.kernelOfRequest[index]];
+    if (!result.error.empty())
+      throw Error::checkFailed("kernel '{}' does not build for {}: {}", entry.name, emitted.requests[index].architecture,
+                               firstLines(result.error, 20));
+    entry.cubin = runtime::cubinName(result.cubin);
+    entry.registers = result.registers;
+    entry.spillBytes = result.spillBytes;
+    entry.staticSharedBytes = result.staticSharedBytes;
+    cubins[entry.cubin] = result.cubin;
+    ++(result.fromCache ? summary.fromCache : summary.built);
+  }
+  return cubins;
+}
+
+}  // namespace weft::driver

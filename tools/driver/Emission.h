@@ -1,0 +1,40 @@
+// Chosen kernels to CUDA text and cubins, recorded in the plan. No MLIR.
+#pragma once
+
+#include "codegen/Emit.h"
+#include "runtime/Build.h"
+#include "tools/driver/PlanBuilder.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+/// Text of every kernel that is launched (views are not), with what is needed to build it.
+struct EmittedPlan {
+  std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
+  std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
+  std::vector<size_t> kernelOfRequest;          ///< index into plan.kernels
+};
+
+/// Lines of a kernel's header comment beyond what its own data says: why it is fused, and into what it is not.
+using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chosen)>;
+
+/// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
+EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf);
+
+/// What a build did, for the console; never part of the artifact, which is the same whether the cache was warm.
+struct BuildSummary {
+  size_t built = 0, fromCache = 0;
+  bool skipped = false;  ///< no NVRTC
+};
+
+/// Builds all requests, fills registers, spills and cubin names in the plan, returns file name -> bytes. Without NVRTC
+/// the plan notes "cubins: skipped, no NVRTC", or, with `strict`, Error(strictMiss) is thrown. A kernel that does not build
+/// throws Error(checkFailed) with NVRTC's log.
+std::map<std::string, std::string> buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
+                                               BuildSummary &summary);
+
+}  // namespace weft::driver

@@ -1,0 +1,185 @@
+// Declaration and reading of flags; see Flags.h.
+#include "tools/driver/Flags.h"
+
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+std::vector<std::string> split(const std::string &text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text)
+    if (letter == separator) parts.emplace_back();
+    else parts.back() += letter;
+  return parts;
+}
+
+std::pair<std::string, std::string> splitAtEquals(const std::string &text, const std::string &flag) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    throw Error::badInput("{} {}: expected NAME=VALUE", flag, text);
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+int64_t parseExtent(const std::string &name, const std::string &text) {
+  int64_t extent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+  if (error == std::errc::result_out_of_range)
+    throw Error::badInput("--dim {}={}: larger than {}", name, text, std::numeric_limits<int64_t>::max());
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error::badInput("--dim {}={}: expected a positive integer", name, text);
+  if (extent <= 0) throw Error::badInput("--dim {}={}: an extent is at least 1", name, text);
+  return extent;
+}
+
+void requireOneOf(const std::string &flag, const std::string &value, const std::vector<std::string> &known) {
+  for (const std::string &name : known)
+    if (value == name) return;
+  throw Error::badInput("{} {}: unknown value{}", flag, value, nearestAndKnown(value, known));
+}
+
+std::vector<OpPair> parsePairs(const std::vector<std::string> &texts, const std::string &flag) {
+  std::vector<OpPair> pairs;
+  for (const std::string &text : texts) pairs.push_back(parsePair(text, flag));
+  return pairs;
+}
+
+}  // namespace
+
+void ModelFlags::declare(CLI::App &command) {
+  command.add_option("model", model, "preset name, config.json or .mlir")->required()->type_name("MODEL");
+  command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
+  command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
+  command.add_option("--dtype", dtype, "element type: f16, bf16, f32")->capture_default_str()->type_name("TYPE");
+}
+
+std::map<std::string, int64_t> ModelFlags::dimensions() const {
+  std::map<std::string, int64_t> result;
+  for (const std::string &text : dims) {
+    const auto [name, value] = splitAtEquals(text, "--dim");
+    if (!result.emplace(name, parseExtent(name, value)).second)
+      throw Error::badInput("--dim {}: '{}' is given twice", text, name);
+  }
+  return result;
+}
+
+DType ModelFlags::elementType() const {
+  const std::vector<std::string> supported = {"f16", "bf16", "f32"};
+  const std::optional<DType> type = parseDType(dtype);
+  for (const std::string &name : supported)
+    if (name == dtype) return *type;
+  throw Error::unsupported("--dtype {}: not an element type of models{}", dtype, nearestAndKnown(dtype, supported));
+}
+
+void ChoiceFlags::declare(CLI::App &command) {
+  command.add_option("--attention", attention, "auto, unfused or decomposed")->capture_default_str()->type_name("KIND");
+  command.add_option("--stacking", stacking, "of the Q, K, V projections: auto, separate, two or three")
+      ->capture_default_str()->type_name("KIND");
+  command.add_option("--fuse-rules", fuseRules, "paper, default or none")->capture_default_str()->type_name("RULES");
+  command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
+  command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
+  command.add_option("--pin", pins, "layout of a tensor, slowest axis first, e.g. --pin q=phbj")
+      ->type_name("TENSOR=LAYOUT");
+  command.add_flag("--free", free, "arguments and results may take any layout");
+  command.add_option("--max-memory", maxMemory, "limit of live temporaries, e.g. 512M")->type_name("SIZE");
+  command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
+      ->capture_default_str()->check(CLI::Range(1, 64))->type_name("K");
+}
+
+std::vector<OpPair> ChoiceFlags::fused() const { return parsePairs(fuse, "--fuse"); }
+std::vector<OpPair> ChoiceFlags::notFused() const { return parsePairs(noFuse, "--no-fuse"); }
+
+std::vector<Pin> ChoiceFlags::pinned() const {
+  std::vector<Pin> result;
+  for (const std::string &text : pins) {
+    const auto [tensor, layout] = splitAtEquals(text, "--pin");
+    Pin pin{.tensor = tensor, .order = {}};
+    if (layout.find(',') != std::string::npos) pin.order = split(layout, ',');
+    else
+      for (const char letter : layout) pin.order.emplace_back(1, letter);
+    for (const Pin &other : result)
+      if (other.tensor == tensor) throw Error::badInput("--pin {}: '{}' is pinned twice", text, tensor);
+    result.push_back(pin);
+  }
+  return result;
+}
+
+void ChoiceFlags::check() const {
+  requireOneOf("--attention", attention, {"auto", "unfused", "decomposed"});
+  requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
+  requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
+}
+
+std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
+  if (maxMemory.empty()) return std::nullopt;
+  return parseBytes(maxMemory, "--max-memory");
+}
+
+void TargetFlags::declare(CLI::App &command) {
+  command.add_option("--device", deviceName, "GPU to choose for; see weft devices")->capture_default_str()->type_name("GPU");
+  command.add_option("--target", target, "architecture to emit for; default: the device's")->type_name("SM");
+  command.add_option("--profile", profile, "measured times; default: the analytic model")->type_name("FILE");
+  command.add_flag("--strict", strict, "exit 4 instead of falling back: no cubins, no measured time");
+}
+
+const Device &TargetFlags::device() const { return findDevice(deviceName); }
+
+std::string TargetFlags::architecture() const {
+  std::set<std::string> known;
+  for (const Device &candidate : devices())
+    if (candidate.canEmit) known.insert(candidate.architecture);
+  known.insert("sm_89");  // no device file yet; the sm_80 families declare it
+  const std::string wanted = target.empty() ? device().architecture : target;
+  if (target.empty() && !device().canEmit)
+    throw Error::unsupported("{} ({}) is model-only: nothing is emitted for it. weft select prices it; --target emits "
+                             "for another architecture ({})", device().name, wanted, fmt::join(known, ", "));
+  if (!known.contains(wanted)) {
+    const std::vector<std::string> names(known.begin(), known.end());
+    throw Error::unsupported("target '{}' is not supported{}", wanted, nearestAndKnown(wanted, names));
+  }
+  return wanted;
+}
+
+void PhaseFlags::declare(CLI::App &command) {
+  const std::string names = fmt::format("{}", fmt::join(phaseNames(), ", "));
+  command.add_option("--start-from", startFrom, "first phase: " + names)->capture_default_str()->type_name("PHASE");
+  command.add_option("--stop-after", stopAfter, "last phase")->capture_default_str()->type_name("PHASE");
+}
+
+Phase PhaseFlags::first() const { return parsePhase(startFrom); }
+
+Phase PhaseFlags::last() const {
+  const Phase phase = parsePhase(stopAfter);
+  if (phase < first())
+    throw Error::badInput("--stop-after {}: lies before --start-from {}", stopAfter, startFrom);
+  return phase;
+}
+
+OpPair parsePair(const std::string &text, const std::string &flag) {
+  const std::vector<std::string> names = split(text, ',');
+  if (names.size() != 2 || names[0].empty() || names[1].empty() || names[0] == names[1])
+    throw Error::badInput("{} {}: expected two different ops, A,B", flag, text);
+  return {names[0], names[1]};
+}
+
+int64_t parseBytes(const std::string &text, const std::string &flag) {
+  static const std::map<std::string, double> units = {
+      {"", 1},    {"K", 1e3},         {"M", 1e6},           {"G", 1e9},           {"T", 1e12},
+      {"Ki", 1024}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(end, text.data() + text.size());
+  if (!unit.empty() && unit.back() == 'B') unit.pop_back();
+  const auto found = units.find(unit);
+  if (error != std::errc() || found == units.end() || !(number > 0) || !(number * found->second < 9e18))
+    throw Error::badInput("{} {}: expected a size such as 512M, 80G or 64Gi", flag, text);
+  return int64_t(number * found->second);
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,89 @@
+// The command line's flags as structs, each with the function that declares it, so that commands share spelling, help and
+// checks. Values are checked when they are read from here, not by CLI11: our errors name the nearest alternative.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "kernel/Device.h"
+#include "tools/driver/Phase.h"
+
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::driver {
+
+/// MODEL, --dim, --part, --dtype.
+struct ModelFlags {
+  std::string model;
+  std::vector<std::string> dims;
+  std::string part = "layer";
+  std::string dtype = "f16";
+
+  void declare(CLI::App &command);
+  /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a name given twice.
+  std::map<std::string, int64_t> dimensions() const;
+  DType elementType() const;
+};
+
+/// A tensor and the order of its axes, slowest first: "q=phbj" or, with longer names, "q=p,h,b,j".
+struct Pin {
+  std::string tensor;
+  std::vector<std::string> order;
+};
+
+/// Two ops by name, or by number as printed ("7" or "%7").
+using OpPair = std::pair<std::string, std::string>;
+
+/// What the passes propose and what selection may choose.
+struct ChoiceFlags {
+  std::string attention = "auto";
+  std::string stacking = "auto";
+  std::string fuseRules = "default";
+  std::vector<std::string> fuse, noFuse, pins;
+  bool free = false;
+  std::string maxMemory;
+  int alternatives = 8;
+
+  void declare(CLI::App &command);
+  /// Throws Error(badInput) for an unknown kind.
+  void check() const;
+  std::vector<OpPair> fused() const;
+  std::vector<OpPair> notFused() const;
+  std::vector<Pin> pinned() const;
+  std::optional<int64_t> maxMemoryBytes() const;
+};
+
+/// --device, --target, --profile, --strict.
+struct TargetFlags {
+  std::string deviceName = "h200";
+  std::string target;
+  std::string profile;
+  bool strict = false;
+
+  void declare(CLI::App &command);
+  const Device &device() const;
+  /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled and for an architecture
+  /// that no kernel family declares.
+  std::string architecture() const;
+};
+
+/// --start-from, --stop-after.
+struct PhaseFlags {
+  std::string startFrom = "import";
+  std::string stopAfter = "build";
+
+  void declare(CLI::App &command);
+  Phase first() const;
+  Phase last() const;
+};
+
+/// "a,b" into its two names. Throws Error(badInput) naming the flag.
+OpPair parsePair(const std::string &text, const std::string &flag);
+/// Bytes of "80G", "512M", "1.5T", "4096": powers of 1000 (K, M, G, T) or 1024 (Ki, Mi, Gi, Ti).
+int64_t parseBytes(const std::string &text, const std::string &flag);
+
+}  // namespace weft::driver

@@ -1,0 +1,247 @@
+// From a selected path to a plan; see PlanBuilder.h.
+#include "tools/driver/PlanBuilder.h"
+
+#include "kernel/Error.h"
+#include "tools/driver/Buffers.h"
+#include "tools/driver/PlanConfiguration.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+std::vector<int64_t> extentsOf(const select::Tensor &tensor) {
+  std::vector<int64_t> extents;
+  for (const Axis &axis : tensor.axes) extents.push_back(axis.extent);
+  return extents;
+}
+
+std::string joinAxes(const std::vector<std::string> &names) {
+  const bool letters = std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
+  return fmt::format("{}", fmt::join(names, letters ? "" : ","));
+}
+
+/// `name`, or `name_2`, `name_3`, ... whichever is new; remembers it.
+std::string unique(const std::string &name, std::set<std::string> &taken) {
+  std::string candidate = name;
+  for (int suffix = 2; !taken.insert(candidate).second; ++suffix) candidate = fmt::format("{}_{}", name, suffix);
+  return candidate;
+}
+
+class PlanBuilder {
+public:
+  PlanBuilder(const select::Problem &problem, const select::Plan &path, const Device &device, bool free)
+      : problem(problem), path(path), device(device), free(free) {}
+
+  PlannedKernels build() {
+    addArguments();
+    for (const select::Step &step : path.steps) addStep(step);
+    nameResults();
+    result.plan.predictedSeconds = path.seconds;
+    result.plan.lowerBoundSeconds = path.lowerBound;
+    result.plan.variant = problem.name;
+    result.plan.rewrites = problem.rewrites;
+    assignBuffers(result.plan, viewOf);
+    orderKernels(result.plan);
+    auto &forward = result.plan.entryPoints["forward"];
+    for (size_t kernel = 0; kernel < result.plan.kernels.size(); ++kernel) forward.push_back(int(kernel));
+    return std::move(result);
+  }
+
+private:
+  Layout callersLayout(const select::Tensor &tensor) const {
+    return tensor.pinned.value_or(rowMajor(tensor.axes.size()));
+  }
+
+  /// Arguments in their order, each in the layout in which it is first read when it may be chosen, else the caller's.
+  void addArguments() {
+    std::map<int, Layout> firstRead;
+    for (const select::Step &step : path.steps) {
+      const std::vector<int> inputs = inputsOf(step);
+      for (size_t index = 0; index < inputs.size(); ++index)
+        firstRead.try_emplace(inputs[index], step.configuration.inputs[index]);
+    }
+    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
+      const select::Tensor &argument = problem.tensors[tensor];
+      if (!argument.isArgument) continue;
+      const auto read = firstRead.find(int(tensor));
+      const bool chosen = mayChoose(argument) && read != firstRead.end();
+      addTensor(int(tensor), chosen ? read->second : callersLayout(argument), roleOfArgument(argument));
+    }
+  }
+
+  bool mayChoose(const select::Tensor &tensor) const { return tensor.isParameter || free; }
+  std::string roleOfArgument(const select::Tensor &tensor) const { return tensor.isParameter ? "parameter" : "argument"; }
+
+  std::vector<int> inputsOf(const select::Step &step) const {
+    return step.candidate < 0 ? std::vector<int>{step.tensor} : problem.candidates[size_t(step.candidate)].inputs;
+  }
+  std::vector<int> outputsOf(const select::Step &step) const {
+    return step.candidate < 0 ? std::vector<int>{step.tensor} : problem.candidates[size_t(step.candidate)].outputs;
+  }
+
+  int addTensor(int tensor, const Layout &layout, const std::string &role) {
+    const select::Tensor &source = problem.tensors[size_t(tensor)];
+    runtime::PlanTensor entry{.name = source.name, .dtype = std::string(nameOf(source.dtype)), .axes = {},
+                              .extents = extentsOf(source), .order = layout.order, .strides = {}, .role = role,
+                              .buffer = -1, .offset = layout.offset, .bytes = source.bytes()};
+    for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
+    entry.strides = stridesOf(layout, entry.extents);
+    if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));
+    entry.name = unique(entry.name, taken);
+    if (role == "parameter" && entry.strides != stridesOf(callersLayout(source), entry.extents))
+      result.plan.notes.push_back(fmt::format("parameter {} is packed at load as {}", entry.name, printLayout(entry)));
+    result.plan.tensors.push_back(std::move(entry));
+    viewOf.push_back(-1);
+    versions[tensor].push_back(int(result.plan.tensors.size()) - 1);
+    return versions[tensor].back();
+  }
+
+  static std::vector<std::string> axesInOrder(const runtime::PlanTensor &tensor) {
+    std::vector<std::string> names;
+    for (const int dimension : tensor.order) names.push_back(tensor.axes[size_t(dimension)]);
+    return names;
+  }
+
+  /// The plan tensor that holds `tensor` in `layout`.
+  int find(int tensor, const Layout &layout) {
+    const std::vector<int64_t> strides = stridesOf(layout, extentsOf(problem.tensors[size_t(tensor)]));
+    for (const int version : versions[tensor]) {
+      const runtime::PlanTensor &held = result.plan.tensors[size_t(version)];
+      if (held.strides == strides && held.offset == layout.offset) return version;
+    }
+    const select::Tensor &source = problem.tensors[size_t(tensor)];
+    if (source.isArgument && mayChoose(source)) return addTensor(tensor, layout, roleOfArgument(source));
+    throw Error::checkFailed("the selected plan reads '{}' with strides [{}], which nothing produced", source.name,
+                             fmt::join(strides, ", "));
+  }
+
+  void addStep(const select::Step &step) {
+    const std::vector<int> inputs = inputsOf(step), outputs = outputsOf(step);
+    ChosenKernel chosen = chosenKernel(step);
+    runtime::PlanKernel entry;
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      entry.inputs.push_back(find(inputs[index], step.configuration.inputs[index]));
+      entry.inputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.inputs.back())]));
+    }
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      entry.outputs.push_back(addTensor(outputs[index], step.configuration.outputs[index], "temporary"));
+      entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
+    }
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) aliasViews(entry);
+    const runtime::PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
+    entry.name = unique(fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
+    chosen.kernel.name = entry.name;
+    describeKernel(step, chosen, entry);
+    result.plan.kernels.push_back(std::move(entry));
+    result.kernels.push_back(std::move(chosen));
+  }
+
+  ChosenKernel chosenKernel(const select::Step &step) const {
+    ChosenKernel chosen{.kernel = {}, .configuration = step.configuration, .cost = step.cost, .proposedBy = {},
+                        .graphOps = {}};
+    if (step.candidate < 0) {
+      chosen.kernel = transposeKernel(problem.tensors[size_t(step.tensor)]);
+      return chosen;
+    }
+    const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
+    chosen.kernel = candidate.kernel;
+    if (chosen.kernel.name.empty()) chosen.kernel.name = candidate.name;
+    chosen.proposedBy = candidate.proposedBy;
+    chosen.graphOps = candidate.ops;
+    return chosen;
+  }
+
+  void describeKernel(const select::Step &step, const ChosenKernel &chosen, runtime::PlanKernel &entry) const {
+    const Cost &cost = step.cost;
+    entry.family = familyOf(step.configuration.knobs);
+    entry.familyVersion = familyVersion(entry.family);
+    entry.ops = printOps(chosen.kernel);
+    entry.configuration = describe(chosen.kernel, step.configuration.knobs);
+    entry.knobs = toJson(step.configuration.knobs, chosen.kernel);
+    entry.seconds = cost.seconds;
+    entry.measured = cost.measured;
+    entry.bytesMoved = cost.bytesMoved;
+    entry.bytesNecessary = cost.bytesNecessary;
+    entry.flop = cost.flop;
+    entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
+    entry.bound = nameOf(cost.bound);
+    entry.runnerUp = step.runnerUp;
+    entry.runnerUpLoss = step.runnerUpLoss;
+  }
+
+  /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in the result's.
+  void aliasViews(const runtime::PlanKernel &entry) {
+    if (entry.inputs.size() == 1)
+      for (const int output : entry.outputs) viewOf[size_t(output)] = entry.inputs.front();
+    else
+      for (const int input : entry.inputs) viewOf[size_t(input)] = entry.outputs.front();
+  }
+
+  /// The last version of every result is what the caller gets.
+  void nameResults() {
+    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
+      if (problem.tensors[tensor].isResult && !versions[int(tensor)].empty()) {
+        runtime::PlanTensor &last = result.plan.tensors[size_t(versions[int(tensor)].back())];
+        if (last.role == "temporary") last.role = "result";
+      }
+  }
+
+  const select::Problem &problem;
+  const select::Plan &path;
+  const Device &device;
+  const bool free;
+  PlannedKernels result;
+  std::vector<int> viewOf;                   // plan tensor -> the plan tensor whose buffer it lies in, or -1
+  std::map<int, std::vector<int>> versions;  // problem tensor -> plan tensors, one a layout
+  std::set<std::string> taken, kernelNames;
+};
+
+}  // namespace
+
+PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free) {
+  return PlanBuilder(problem, path, device, free).build();
+}
+
+Kernel transposeKernel(const select::Tensor &tensor) {
+  Kernel kernel{.name = "transpose_" + tensor.name, .axes = tensor.axes, .values = {}, .inputs = {0}, .outputs = {1},
+                .body = {}};
+  std::vector<int> axes;
+  for (size_t axis = 0; axis < tensor.axes.size(); ++axis) axes.push_back(int(axis));
+  kernel.values = {{.name = tensor.name, .dtype = tensor.dtype, .axes = axes},
+                   {.name = tensor.name + "_moved", .dtype = tensor.dtype, .axes = axes}};
+  BodyOp identity;
+  identity.name = "identity";
+  identity.operatorClass = OperatorClass::movement;
+  identity.operands = {0};
+  identity.results = {1};
+  kernel.body = {identity};
+  return kernel;
+}
+
+std::vector<std::string> printOps(const Kernel &kernel) {
+  const auto name = [&](int value) {
+    const Value &printed = kernel.values[size_t(value)];
+    return printed.number >= 0 ? fmt::format("%{}", printed.number) : "%" + printed.name;
+  };
+  std::vector<std::string> lines;
+  for (const BodyOp &op : kernel.body) {
+    std::vector<std::string> operands, results;
+    for (const int value : op.operands) operands.push_back(name(value));
+    for (const int value : op.results) results.push_back(name(value));
+    std::string over;
+    for (const int axis : op.reducedAxes) over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
+    lines.push_back(fmt::format("{} = {} {}{}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "), over));
+  }
+  return lines;
+}
+
+std::string printLayout(const runtime::PlanTensor &tensor) {
+  std::vector<std::string> names;
+  for (const int dimension : tensor.order) names.push_back(tensor.axes[size_t(dimension)]);
+  return names.empty() ? "-" : joinAxes(names);
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,41 @@
+// From a selected path to a plan: every (tensor, layout) that occurs becomes one plan tensor, every step one plan kernel.
+// No MLIR. Invariant: plan.kernels[n] runs kernels[n]; kernels stand in the order of the path, which is topological.
+#pragma once
+
+#include "passes/select/Selection.h"
+#include "runtime/Artifact.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+/// What is needed to emit one kernel of the plan.
+struct ChosenKernel {
+  Kernel kernel;
+  Configuration configuration;
+  Cost cost;
+  std::string proposedBy;    ///< "fuse: producer-consumer"; empty for a transpose
+  std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
+};
+
+struct PlannedKernels {
+  runtime::Plan plan;
+  std::vector<ChosenKernel> kernels;
+};
+
+/// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers, predicted time, lower bound.
+/// `free`: arguments may stand in the layout that their first reader wants. Throws Error(checkFailed) when the path
+/// reads a tensor in a layout that nothing produced: selection is broken then.
+PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free);
+
+/// The kernel of a pure layout change of a tensor.
+Kernel transposeKernel(const select::Tensor &tensor);
+
+/// One line per body op: "%24 = add %22, %bias".
+std::vector<std::string> printOps(const Kernel &kernel);
+
+/// A plan tensor's layout as letters: "hbjk", "q,k" for axes with longer names.
+std::string printLayout(const runtime::PlanTensor &tensor);
+
+}  // namespace weft::driver

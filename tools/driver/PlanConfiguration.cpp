@@ -1,0 +1,159 @@
+// Knobs and layouts between plan.json and configurations; see PlanConfiguration.h.
+#include "tools/driver/PlanConfiguration.h"
+
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+
+json axisName(int axis, const Kernel &kernel) { return axis < 0 ? json() : json(kernel.axes.at(size_t(axis)).name); }
+
+/// Reads members of one knobs object and knows which were asked for, so that a misspelt one is not ignored.
+class KnobReader {
+public:
+  KnobReader(const json &object, const Kernel &kernel, const std::string &where)
+      : object(object), kernel(kernel), where(where) {
+    if (!object.is_object()) throw Error::badInput("{}: knobs must be a JSON object", where);
+  }
+
+  int number(const char *name) {
+    const json &value = member(name);
+    if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > 1 << 20)
+      throw Error::badInput("{}: knob '{}' must be an integer of at least 0, not {}", where, name, value.dump());
+    return value.get<int>();
+  }
+
+  int axis(const char *name) {
+    const json &value = member(name);
+    if (value.is_null()) return -1;
+    std::vector<std::string> names;
+    for (size_t index = 0; index < kernel.axes.size(); ++index) {
+      names.push_back(kernel.axes[index].name);
+      if (value == names.back()) return int(index);
+    }
+    throw Error::badInput("{}: knob '{}' must name an axis, not {}{}", where, name, value.dump(),
+                          nearestAndKnown(value.is_string() ? value.get<std::string>() : "", names));
+  }
+
+  ReductionMapping reduction(const char *name) {
+    const std::vector<ReductionMapping> mappings = {ReductionMapping::none, ReductionMapping::sequential,
+                                                    ReductionMapping::warp, ReductionMapping::block};
+    const std::string value = text(name);
+    std::vector<std::string> names;
+    for (const ReductionMapping mapping : mappings) {
+      names.emplace_back(nameOf(mapping));
+      if (names.back() == value) return mapping;
+    }
+    throw Error::badInput("{}: knob '{}': unknown mapping '{}'{}", where, name, value, nearestAndKnown(value, names));
+  }
+
+  std::string text(const char *name) {
+    const json &value = member(name);
+    if (!value.is_string()) throw Error::badInput("{}: knob '{}' must be a string", where, name);
+    return value.get<std::string>();
+  }
+
+  void refuseOthers() const {
+    const std::vector<std::string> names(read.begin(), read.end());
+    for (const auto &[name, value] : object.items())
+      if (!read.contains(name)) throw Error::badInput("{}: unknown knob '{}'{}", where, name, nearestAndKnown(name, names));
+  }
+
+private:
+  const json &member(const char *name) {
+    read.insert(name);
+    const auto found = object.find(name);
+    if (found == object.end()) throw Error::badInput("{}: knob '{}' is missing", where, name);
+    return *found;
+  }
+
+  const json &object;
+  const Kernel &kernel;
+  const std::string &where;
+  std::set<std::string> read;
+};
+
+Knobs read(KnobReader &reader, const std::string &where) {
+  const std::string family = reader.text("family");
+  if (family == familyOf(LoopKnobs{}))
+    return LoopKnobs{.vectorAxis = reader.axis("vectorAxis"), .vectorWidth = reader.number("vectorWidth"),
+                     .laneAxis = reader.axis("laneAxis"), .reduction = reader.reduction("reduction"),
+                     .threads = reader.number("threads"), .threadsPerRow = reader.number("threadsPerRow")};
+  if (family == familyOf(TransposeKnobs{}))
+    return TransposeKnobs{.tile = reader.number("tile"), .vectorWidth = reader.number("vectorWidth"),
+                          .threads = reader.number("threads")};
+  if (family == familyOf(ContractionKnobs{}))
+    return ContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"),
+                            .tileK = reader.number("tileK"), .threadM = reader.number("threadM"),
+                            .threadN = reader.number("threadN")};
+  if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
+  throw Error::badInput("{}: unknown family '{}'{}", where, family,
+                        nearestAndKnown(family, {"loop", "plain-contraction", "transpose", "view"}));
+}
+
+/// Whether the strides are those of some dense order of the axes.
+bool isDense(const runtime::PlanTensor &tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, extent; an extent of 1 may have any stride
+  for (size_t index = 0; index < tensor.extents.size(); ++index)
+    if (tensor.extents[index] != 1) dimensions.emplace_back(tensor.strides.at(index), tensor.extents[index]);
+  std::sort(dimensions.begin(), dimensions.end());
+  int64_t expected = 1;
+  for (const auto &[stride, extent] : dimensions) {
+    if (stride != expected) return false;
+    expected *= extent;
+  }
+  return true;
+}
+
+}  // namespace
+
+json toJson(const Knobs &knobs, const Kernel &kernel) {
+  json object = std::visit(
+      [&](const auto &family) -> json {
+        using Family = std::decay_t<decltype(family)>;
+        if constexpr (std::is_same_v<Family, LoopKnobs>)
+          return {{"vectorAxis", axisName(family.vectorAxis, kernel)}, {"vectorWidth", family.vectorWidth},
+                  {"laneAxis", axisName(family.laneAxis, kernel)},     {"reduction", nameOf(family.reduction)},
+                  {"threads", family.threads},                         {"threadsPerRow", family.threadsPerRow}};
+        else if constexpr (std::is_same_v<Family, TransposeKnobs>)
+          return {{"tile", family.tile}, {"vectorWidth", family.vectorWidth}, {"threads", family.threads}};
+        else if constexpr (std::is_same_v<Family, ContractionKnobs>)
+          return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK},
+                  {"threadM", family.threadM}, {"threadN", family.threadN}};
+        else
+          return json::object();
+      },
+      knobs);
+  object["family"] = familyOf(knobs);
+  return object;
+}
+
+Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string &where) {
+  KnobReader reader(object, kernel, where);
+  const Knobs knobs = read(reader, where);
+  reader.refuseOthers();
+  return knobs;
+}
+
+Layout layoutOf(const runtime::PlanTensor &tensor) {
+  Layout layout{.order = tensor.order, .strides = {}, .offset = tensor.offset};
+  // Dense strides follow the order, so that editing the order alone is enough; a view's strides are its own.
+  if (!isDense(tensor)) layout.strides = tensor.strides;
+  return layout;
+}
+
+Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel) {
+  Configuration configuration{.inputs = {}, .outputs = {},
+                              .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
+  for (const int tensor : planKernel.inputs) configuration.inputs.push_back(layoutOf(plan.tensors.at(size_t(tensor))));
+  for (const int tensor : planKernel.outputs) configuration.outputs.push_back(layoutOf(plan.tensors.at(size_t(tensor))));
+  return configuration;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,22 @@
+// Between a plan's text and configurations: knobs as JSON, layouts as the tensors' orders. A layout stands once, on the
+// plan's tensor; knobs stand once, on the plan's kernel. Editing either and `weft emit` is the override path.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "runtime/Artifact.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft::driver {
+
+/// {"family": "loop", "vectorAxis": "i", "vectorWidth": 8, ...}: axes by name.
+nlohmann::json toJson(const Knobs &knobs, const Kernel &kernel);
+/// Throws Error(badInput) naming `where`, the member and what it must be; unknown members are refused.
+Knobs knobsFromJson(const nlohmann::json &json, const Kernel &kernel, const std::string &where);
+
+/// The layout that a plan's tensor has.
+Layout layoutOf(const runtime::PlanTensor &tensor);
+/// The configuration that a plan asks for a kernel.
+Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel);
+
+}  // namespace weft::driver

@@ -1,0 +1,153 @@
+// From an artifact back to planned kernels; see ReEmission.h.
+#include "tools/driver/ReEmission.h"
+
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "passes/ConfigurationAttributes.h"
+#include "passes/Passes.h"
+#include "passes/configure/Families.h"
+#include "runtime/Sha256.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Diagnostics.h"
+#include "tools/driver/PlanConfiguration.h"
+
+#include "mlir/Parser/Parser.h"
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+
+/// A selected graph: its kernel regions in order, as ops and as plain data.
+class SelectedGraph {
+public:
+  SelectedGraph(const std::string &text, const std::string &where)
+      : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
+    context.loadDialect<WeftDialect>();
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, where);
+    if (!module) throw diagnostics.error(ErrorKind::checkFailed, where + " is not a graph");
+    for (GraphOp graph : module->getOps<GraphOp>())
+      for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) regions.push_back(region);
+  }
+
+  size_t size() const { return regions.size(); }
+  Kernel kernel(size_t index) { return toKernel({regions[index].getOperation()}, regions[index].getName().str()); }
+  void configure(size_t index, const Configuration &configuration) {
+    setConfiguration(regions[index].getOperation(), kernel(index), configuration);
+  }
+  std::string print() { return Compilation::print(*module); }
+
+private:
+  mlir::MLIRContext context;
+  CapturedDiagnostics diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<KernelOp> regions;
+};
+
+void setNumbers(Kernel &kernel, const json &numbers) {
+  if (!numbers.is_object()) return;
+  const json ops = numbers.value("ops", json::array()), values = numbers.value("values", json::array());
+  if (ops.size() != kernel.body.size() || values.size() != kernel.values.size()) return;
+  for (size_t index = 0; index < kernel.body.size(); ++index) kernel.body[index].number = ops[index].get<int>();
+  for (size_t index = 0; index < kernel.values.size(); ++index) kernel.values[index].number = values[index].get<int>();
+}
+
+/// Strides of tensors whose order was edited follow the order; the layouts printed on kernels follow the tensors.
+void refreshLayouts(runtime::Plan &plan) {
+  for (runtime::PlanTensor &tensor : plan.tensors) tensor.strides = stridesOf(layoutOf(tensor), tensor.extents);
+  const auto print = [&](const std::vector<int> &tensors) {
+    std::vector<std::string> layouts;
+    for (const int tensor : tensors) layouts.push_back(printLayout(plan.tensors.at(size_t(tensor))));
+    return layouts;
+  };
+  for (runtime::PlanKernel &kernel : plan.kernels) {
+    kernel.inputLayouts = print(kernel.inputs);
+    kernel.outputLayouts = print(kernel.outputs);
+  }
+}
+
+void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  LayoutConstraints constraints;
+  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
+  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
+  bool legal = false;
+  std::vector<std::string> others;
+  forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
+    legal = candidate.knobs == configuration.knobs;
+    if (others.size() < 3) others.push_back(describe(kernel, candidate.knobs));
+    return !legal;
+  });
+  if (!legal)
+    throw Error::badInput("kernel '{}': '{}' is not legal with these layouts{}", kernel.name,
+                          describe(kernel, configuration.knobs),
+                          others.empty() ? "; no configuration is" : fmt::format("; legal are, for example: {}", fmt::join(others, "; ")));
+}
+
+void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
+  chosen.cost = costModel.cost(chosen.kernel, chosen.configuration);
+  entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
+  entry.family = familyOf(chosen.configuration.knobs);
+  entry.familyVersion = familyVersion(entry.family);
+  entry.seconds = chosen.cost.seconds;
+  entry.measured = chosen.cost.measured;
+  entry.bytesMoved = chosen.cost.bytesMoved;
+  entry.bytesNecessary = chosen.cost.bytesNecessary;
+  entry.flop = chosen.cost.flop;
+  entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, costModel.device()) : 0;
+  entry.bound = nameOf(chosen.cost.bound);
+}
+
+}  // namespace
+
+Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where) {
+  Replanned result;
+  PlannedKernels &planned = result.planned;
+  planned.plan = artifact.plan;
+  refreshLayouts(planned.plan);
+  SelectedGraph graph(artifact.graph, where + "/graph.mlir");
+  if (graph.size() != planned.plan.kernels.size())
+    throw Error::checkFailed("{}: graph.mlir holds {} kernels, plan.json {}", where, graph.size(),
+                             planned.plan.kernels.size());
+  const json numbers = artifact.report.value("numbers", json::object());
+  planned.plan.predictedSeconds = 0;
+  for (size_t index = 0; index < graph.size(); ++index) {
+    runtime::PlanKernel &entry = planned.plan.kernels[index];
+    ChosenKernel chosen{.kernel = graph.kernel(index), .configuration = {}, .cost = {}, .proposedBy = {},
+                        .graphOps = {}};
+    chosen.kernel.name = entry.name;
+    setNumbers(chosen.kernel, numbers.value(entry.name, json()));
+    if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
+      throw Error::checkFailed("{}: kernel '{}' has other operands in graph.mlir than in plan.json", where, entry.name);
+    chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
+    checkLegal(chosen.kernel, chosen.configuration, costModel.device());
+    price(entry, chosen, costModel);
+    graph.configure(index, chosen.configuration);
+    planned.plan.predictedSeconds += entry.seconds;
+    planned.kernels.push_back(std::move(chosen));
+  }
+  planned.plan.costModel = costModel.description();
+  result.graph = graph.print();
+  return result;
+}
+
+std::vector<std::string> editedFiles(const runtime::Artifact &artifact) {
+  const json generated = artifact.report.value("generated", json::object());
+  std::vector<std::string> edited;
+  for (const auto &[file, text] : artifact.sources)
+    if (const auto hash = generated.find(file); hash == generated.end() || *hash != runtime::sha256(text))
+      edited.push_back(file);
+  return edited;
+}
+
+json numbersReport(const PlannedKernels &planned) {
+  json object = json::object();
+  for (const ChosenKernel &chosen : planned.kernels) {
+    json ops = json::array(), values = json::array();
+    for (const BodyOp &op : chosen.kernel.body) ops.push_back(op.number);
+    for (const Value &value : chosen.kernel.values) values.push_back(value.number);
+    object[chosen.kernel.name] = {{"ops", ops}, {"values", values}};
+  }
+  return object;
+}
+
+}  // namespace weft::driver

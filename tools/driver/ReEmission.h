@@ -1,0 +1,28 @@
+// From an artifact back to planned kernels: its graph gives each kernel's body, its plan the layouts and knobs. This is the
+// override path: whatever a person wrote into plan.json or kernels/*.cu is taken, or refused with the reason.
+#pragma once
+
+#include "passes/configure/CostModel.h"
+#include "tools/driver/PlanBuilder.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+struct Replanned {
+  PlannedKernels planned;
+  std::string graph;  ///< graph.mlir with the plan's layouts and configurations
+};
+
+/// Throws Error(badInput) naming the kernel whose configuration is not legal, Error(checkFailed) when graph and plan do
+/// not describe the same kernels. Prices, bytes and dependencies are computed anew.
+Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where);
+
+/// Files that are not what was generated last, by the hashes in the report; sorted.
+std::vector<std::string> editedFiles(const runtime::Artifact &artifact);
+
+/// What report.json keeps of each kernel, so that emitting again prints the same comments: numbers of ops and values.
+nlohmann::json numbersReport(const PlannedKernels &planned);
+
+}  // namespace weft::driver

@@ -1,0 +1,211 @@
+// The report of one compilation; see Report.h.
+#include "tools/driver/Report.h"
+
+#include "runtime/Sha256.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+
+json modelReport(const models::Description &description) {
+  return {{"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys}};
+}
+
+json statisticsReport(const select::Statistics &statistics) {
+  return {{"configurations", statistics.configurations}, {"kernels", statistics.kernels},
+          {"states", statistics.states},                 {"edges", statistics.edges},
+          {"dominated", statistics.dominated},           {"beamCut", statistics.beamCut},
+          {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured}};
+}
+
+json variantsReport(const Selected &selected) {
+  json list = json::array();
+  for (const SelectedVariant &variant : selected.variants)
+    list.push_back({{"name", variant.proposed.name()},
+                    {"rewrites", variant.proposed.rewrites},
+                    {"chosen", &variant == &selected.best()},
+                    {"seconds", variant.selection.best().seconds},
+                    {"lowerBound", variant.selection.best().lowerBound},
+                    {"statistics", statisticsReport(variant.selection.statistics())}});
+  return list;
+}
+
+json fusionsReport(const FusionResult &fusions, const Device &device) {
+  json list = json::array();
+  for (const FusionRecord &record : fusions.records)
+    list.push_back({{"pass", record.pass},
+                    {"pattern", record.pattern},
+                    {"ops", record.ops},
+                    {"opNames", record.opNames},
+                    {"accepted", record.accepted},
+                    {"code", record.code},
+                    {"reason", record.reason},
+                    {"detail", record.detail},
+                    {"savedBytes", record.savedBytes},
+                    {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}});
+  return list;
+}
+
+/// Pairs of ops that exchange a tensor, in order.
+std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
+  std::map<int, int> producer;
+  std::set<std::pair<int, int>> pairs;
+  for (size_t op = 0; op < problem.ops.size(); ++op) {
+    for (const int tensor : problem.opInputs[op])
+      if (const auto found = producer.find(tensor); found != producer.end()) pairs.emplace(found->second, int(op));
+    for (const int tensor : problem.opOutputs[op]) producer[tensor] = int(op);
+  }
+  return pairs;
+}
+
+/// For every two ops that exchange a tensor: whether the plan fuses them, and what the best plan of the other kind loses.
+json fusionPricesReport(const select::Selection &selection) {
+  const select::Problem &problem = selection.problem();
+  std::map<int, size_t> kernelOf;
+  for (size_t step = 0; step < selection.best().steps.size(); ++step)
+    if (const int candidate = selection.best().steps[step].candidate; candidate >= 0)
+      for (const int op : problem.candidates[size_t(candidate)].ops) kernelOf[op] = step;
+  json list = json::array();
+  for (const auto &[a, b] : neighbours(problem)) {
+    const bool fused = kernelOf[a] == kernelOf[b];
+    const std::optional<double> loss = selection.whatIfFused(a, b, !fused);
+    list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", loss ? json(*loss) : json()}});
+  }
+  return list;
+}
+
+json layoutsReport(const select::Selection &selection) {
+  json object = json::object();
+  const select::Problem &problem = selection.problem();
+  for (size_t index = 0; index < problem.tensors.size(); ++index) {
+    const select::Tensor &tensor = problem.tensors[index];
+    if (tensor.axes.size() < 2) continue;
+    json prices = json::array();
+    for (const auto &[layout, loss] : selection.layoutPrices(int(index)))
+      prices.push_back({{"layout", printLayout(layout, tensor)}, {"loss", loss}});
+    object[tensor.name] = {{"prices", prices}, {"pinned", tensor.pinned.has_value()}};
+  }
+  return object;
+}
+
+json alternativesReport(const select::Selection &selection, int count) {
+  std::set<std::string> best;
+  for (const select::Step &step : selection.best().steps) best.insert(printStep(selection.problem(), step));
+  json list = json::array();
+  for (const select::Plan &plan : selection.kBest(count)) {
+    std::vector<std::string> different;
+    for (const select::Step &step : plan.steps)
+      if (const std::string text = printStep(selection.problem(), step); !best.contains(text)) different.push_back(text);
+    list.push_back({{"seconds", plan.seconds},
+                    {"loss", plan.seconds - selection.best().seconds},
+                    {"peakTemporaryBytes", plan.peakTemporaryBytes},
+                    {"different", different}});
+  }
+  return list;
+}
+
+/// The ledger by operator class: bytes that the ops move alone, that the chosen kernels must move and do move, and what
+/// transposes add.
+json movementReport(const select::Problem &problem, const PlannedKernels &planned) {
+  json classes = json::object();
+  const auto add = [&](const std::string &name, const char *member, int64_t bytes) {
+    json &entry = classes[name];
+    if (entry.is_null()) entry = {{"unfused", 0}, {"fused", 0}, {"moved", 0}};
+    entry[member] = entry[member].get<int64_t>() + bytes;
+  };
+  for (const select::Candidate &candidate : problem.candidates)
+    if (candidate.ops.size() == 1)
+      add(std::string(nameOf(candidate.kernel.operatorClass())), "unfused", candidate.kernel.necessaryBytes());
+  for (const ChosenKernel &chosen : planned.kernels) {
+    const std::string name = chosen.graphOps.empty() ? "transpose" : std::string(nameOf(chosen.kernel.operatorClass()));
+    add(name, "fused", chosen.cost.bytesNecessary);
+    add(name, "moved", chosen.cost.bytesMoved);
+  }
+  return classes;
+}
+
+json kernelOpsReport(const PlannedKernels &planned) {
+  json object = json::object();
+  for (const ChosenKernel &chosen : planned.kernels)
+    if (!chosen.graphOps.empty()) object[chosen.kernel.name] = chosen.graphOps;
+  return object;
+}
+
+constexpr size_t refusedNotes = 2;  // a header comment is read, not searched; `explain --fusion` has all
+
+bool overlaps(const std::vector<int> &a, const std::vector<int> &b) {
+  return std::any_of(a.begin(), a.end(), [&](int op) { return std::find(b.begin(), b.end(), op) != b.end(); });
+}
+
+}  // namespace
+
+json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned,
+                const EmittedPlan &emitted) {
+  const SelectedVariant &best = selected.best();
+  json pins = json::array();
+  for (const PinRegret &pin : selected.pins)
+    pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
+  return {{"model", modelReport(compilation.description())},
+          {"variants", variantsReport(selected)},
+          {"ops", best.selection.problem().ops},
+          {"fusions", fusionsReport(best.proposed.fusions, compilation.costModel().device())},
+          {"fusionPrices", fusionPricesReport(best.selection)},
+          {"layouts", layoutsReport(best.selection)},
+          {"alternatives", alternativesReport(best.selection, compilation.alternatives())},
+          {"pins", pins},
+          {"movement", movementReport(best.selection.problem(), planned)},
+          {"generated", generatedHashes(emitted.sources)},
+          {"kernelOps", kernelOpsReport(planned)}};
+}
+
+json generatedHashes(const std::map<std::string, std::string> &sources) {
+  json object = json::object();
+  for (const auto &[file, text] : sources) object[file] = runtime::sha256(text);
+  return object;
+}
+
+std::string printLayout(const Layout &layout, const select::Tensor &tensor) {
+  std::vector<std::string> names;
+  for (const int dimension : layout.order) names.push_back(tensor.axes[size_t(dimension)].name);
+  const bool letters = std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
+  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, letters ? "" : ","));
+}
+
+std::string printStep(const select::Problem &problem, const select::Step &step) {
+  if (step.candidate < 0) {
+    const select::Tensor &tensor = problem.tensors[size_t(step.tensor)];
+    return fmt::format("transpose of {}: {} -> {}", tensor.name, printLayout(step.configuration.inputs[0], tensor),
+                       printLayout(step.configuration.outputs[0], tensor));
+  }
+  const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
+  std::string text = candidate.name + ":";
+  for (size_t index = 0; index < candidate.inputs.size(); ++index)
+    text += " " + printLayout(step.configuration.inputs[index], problem.tensors[size_t(candidate.inputs[index])]);
+  text += " ->";
+  for (size_t index = 0; index < candidate.outputs.size(); ++index)
+    text += " " + printLayout(step.configuration.outputs[index], problem.tensors[size_t(candidate.outputs[index])]);
+  return text + ", " + describe(candidate.kernel, step.configuration.knobs);
+}
+
+std::vector<std::string> fusionNotes(const ChosenKernel &chosen, const FusionResult &fusions) {
+  std::vector<std::string> notes;
+  if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
+  std::vector<const FusionRecord *> refused;
+  for (const FusionRecord &record : fusions.records)
+    if (!record.accepted && !record.code.empty() && overlaps(record.ops, chosen.graphOps)) refused.push_back(&record);
+  std::stable_sort(refused.begin(), refused.end(),
+                   [](const FusionRecord *a, const FusionRecord *b) { return a->savedBytes > b->savedBytes; });
+  for (size_t index = 0; index < std::min(refused.size(), refusedNotes); ++index) {
+    const FusionRecord &record = *refused[index];
+    notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "), record.code, record.reason,
+                                record.detail));
+  }
+  return notes;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,29 @@
+// report.json: everything `explain` needs that is not in the plan. Derived, and the same for the same inputs: no wall
+// times, no cache hits.
+#pragma once
+
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Emission.h"
+#include "tools/driver/PlanBuilder.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft::driver {
+
+/// Members: model, variants, ops, fusions, fusionPrices, layouts, alternatives, pins, movement, generated.
+nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned,
+                          const EmittedPlan &emitted);
+
+/// Why a kernel is fused as it is: the pattern that proposed it, and the refused fusions that touch it, largest first.
+std::vector<std::string> fusionNotes(const ChosenKernel &chosen, const FusionResult &fusions);
+
+/// Hash of each generated file, by which `weft emit` knows which of them were edited by hand.
+nlohmann::json generatedHashes(const std::map<std::string, std::string> &sources);
+
+/// "phbj" for letters, "p,h,b,j" else.
+std::string printLayout(const Layout &layout, const select::Tensor &tensor);
+
+/// "name: in in -> out, knobs" of one step.
+std::string printStep(const select::Problem &problem, const select::Step &step);
+
+}  // namespace weft::driver

@@ -1,0 +1,125 @@
+// weft compile: everything, or the phases from --start-from to --stop-after.
+#include "kernel/Error.h"
+#include "passes/configure/Families.h"
+#include "tools/driver/Assembly.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/ReEmission.h"
+#include "tools/driver/commands/Commands.h"
+#include "tools/driver/commands/Emit.h"
+#include "tools/driver/commands/Listings.h"
+
+#include <memory>
+
+namespace weft::driver {
+namespace {
+
+struct CompileFlags {
+  ModelFlags model;
+  ChoiceFlags choices;
+  TargetFlags target;
+  PhaseFlags phases;
+  std::string output;
+};
+
+/// Phases that hand over lists instead of files cannot be started from.
+void checkFirst(Phase first) {
+  if (first == Phase::configure || first == Phase::select)
+    throw Error::unsupported("--start-from {}: the phases before it hand over candidates, not a file; start from fuse",
+                             nameOf(first));
+}
+
+void writeText(const CompileFlags &flags, const std::string &text) {
+  writeFile(flags.output.empty() ? "-" : flags.output, text);
+}
+
+PlannedKernels plan(const Compilation &compilation, const Selected &selected, const CompileFlags &flags) {
+  const select::Selection &selection = selected.best().selection;
+  PlannedKernels planned =
+      buildPlan(selection.problem(), selection.best(), compilation.costModel().device(), flags.choices.free);
+  const models::Description &description = compilation.description();
+  planned.plan.model = description.name;
+  planned.plan.variant = selected.best().proposed.name();
+  planned.plan.dims = description.dims;
+  planned.plan.dtype = flags.model.dtype;
+  planned.plan.device = compilation.costModel().device().name;
+  planned.plan.costModel = compilation.costModel().description();
+  return planned;
+}
+
+int writeSelected(const Compilation &compilation, const Selected &selected, const CompileFlags &flags,
+                  const std::string &architecture, Phase last, bool json) {
+  PlannedKernels planned = plan(compilation, selected, flags);
+  if (last == Phase::lower) {
+    writeText(flags, lowered(planned, architecture));
+    return 0;
+  }
+  const FusionResult &fusions = selected.best().proposed.fusions;
+  const EmittedPlan emitted = emitKernels(
+      planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes(chosen, fusions); });
+  BuildSummary build;
+  runtime::Artifact artifact;
+  if (last >= Phase::build) artifact.cubins = buildCubins(planned.plan, emitted, flags.target.strict, build);
+  else planned.plan.notes.emplace_back("cubins: skipped, --stop-after emit");
+  artifact.report = makeReport(compilation, selected, planned, emitted);
+  artifact.report["numbers"] = numbersReport(planned);
+  for (const ChosenKernel &chosen : planned.kernels)
+    artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes(chosen, fusions);
+  artifact.plan = std::move(planned.plan);
+  artifact.graph = compilation.materialized(selected.best());
+  artifact.sources = emitted.sources;
+  runtime::writeArtifact(artifact, flags.output);
+  if (json) printResult(summaryJson(artifact.plan, build, flags.output));
+  else printResult(selectionLine(selected) + summaryText(artifact.plan, build, flags.output));
+  return 0;
+}
+
+int run(const CompileFlags &flags, bool json) {
+  const Phase first = flags.phases.first(), last = flags.phases.last();
+  checkFirst(first);
+  if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
+    throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
+  if (first >= Phase::lower)
+    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .last = last}, json);
+  const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
+
+  Compilation compilation(flags.model, flags.choices, flags.target);
+  compilation.import();
+  if (const auto &ignored = compilation.description().ignoredKeys; !ignored.empty())
+    printNote(fmt::format("keys that do not change the mathematics: {}", fmt::join(ignored, ", ")));
+  if (last == Phase::import) {
+    writeText(flags, Compilation::print(compilation.graph()));
+    return 0;
+  }
+  if (last <= Phase::attention) {
+    writeText(flags, printVariants(compilation.rewrite(first, last)));
+    return 0;
+  }
+  std::vector<ProposedVariant> proposed = compilation.propose(first);
+  if (last == Phase::fuse || last == Phase::configure) {
+    const Device &device = compilation.costModel().device();
+    writeText(flags, last == Phase::fuse ? printFusions(proposed, device, json) : printCandidates(proposed, device, json));
+    return 0;
+  }
+  Selected selected = compilation.select(std::move(proposed));
+  if (last == Phase::select) {
+    writeText(flags, compilation.materialized(selected.best()));
+    return 0;
+  }
+  return writeSelected(compilation, selected, flags, architecture, last, json);
+}
+
+}  // namespace
+
+Action addCompile(CLI::App &command) {
+  auto flags = std::make_shared<CompileFlags>();
+  flags->model.declare(command);
+  flags->choices.declare(command);
+  flags->target.declare(command);
+  flags->phases.declare(command);
+  command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
+      ->type_name("DIR");
+  return [flags](bool json) { return run(*flags, json); };
+}
+
+}  // namespace weft::driver

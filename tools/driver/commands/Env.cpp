@@ -1,0 +1,54 @@
+// weft env: every environment variable that is read, and what was found on this machine.
+#include "tools/driver/Console.h"
+#include "tools/driver/commands/Commands.h"
+
+#include "runtime/Build.h"
+#include "runtime/Environment.h"
+
+#include <fmt/format.h>
+
+namespace weft::driver {
+namespace {
+
+nlohmann::json toJson() {
+  nlohmann::json knobs = nlohmann::json::array();
+  for (const runtime::EnvironmentKnob &knob : runtime::environmentKnobs()) {
+    const std::optional<std::string> value = runtime::environmentValue(knob.name);
+    knobs.push_back({{"name", knob.name}, {"effect", nameOf(knob.effect)}, {"meaning", knob.meaning},
+                     {"value", value ? nlohmann::json(*value) : nlohmann::json()}});
+  }
+  const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
+  return {{"variables", knobs},
+          {"nvrtc", {{"library", nvrtc.library.string()}, {"version", nvrtc.version}, {"searched", nvrtc.searched}}},
+          {"cache", runtime::cacheFolder().string()},
+          {"workers", runtime::workerCount()}};
+}
+
+std::string text(const nlohmann::json &environment) {
+  Table table({{"variable", Table::Align::left}, {"value", Table::Align::left}, {"changes output", Table::Align::left},
+               {"meaning", Table::Align::left}});
+  for (const nlohmann::json &knob : environment["variables"])
+    table.addRow({knob["name"], knob["value"].is_null() ? "-" : knob["value"].get<std::string>(),
+                  knob["effect"] == nameOf(runtime::KnobEffect::changesOutput) ? "yes" : "no", knob["meaning"]});
+  const nlohmann::json &nvrtc = environment["nvrtc"];
+  const std::string library = nvrtc["library"];
+  std::string result = table.print();
+  result += library.empty() ? "\nNVRTC: none; searched:\n" : fmt::format("\nNVRTC {}: {}\n", nvrtc["version"].get<std::string>(), library);
+  if (library.empty())
+    for (const nlohmann::json &place : nvrtc["searched"]) result += "  " + place.get<std::string>() + "\n";
+  return result + fmt::format("cache: {}\nbuild workers: {}\n", environment["cache"].get<std::string>(),
+                              environment["workers"].get<int>());
+}
+
+}  // namespace
+
+Action addEnv(CLI::App &) {
+  return [](bool json) {
+    const nlohmann::json environment = toJson();
+    if (json) printResult(environment);
+    else printResult(text(environment));
+    return 0;
+  };
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,32 @@
+// The views of `weft explain`. Each reads an artifact and answers one question, as a table or as JSON.
+#pragma once
+
+#include "runtime/Artifact.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace weft::driver {
+
+/// An answer in both forms.
+struct Explanation {
+  std::string text;
+  nlohmann::json json;
+};
+
+Explanation explainKernels(const runtime::Artifact &artifact);
+Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name);
+Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair);
+Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor);
+Explanation explainMovement(const runtime::Artifact &artifact);
+/// Parts of every kernel's cache key and whether the cache has it; `name` empty: all kernels.
+Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name);
+
+/// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the nearest.
+const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name);
+
+/// What a plan's family is called for people: the placeholder says that it is one.
+std::string familyLabel(const std::string &family);
+
+}  // namespace weft::driver

@@ -1,0 +1,88 @@
+// weft explain --cache-miss: what each kernel's cache key is made of, and which part a near miss differs in.
+#include "kernel/Error.h"
+#include "runtime/BuildKey.h"
+#include "runtime/Cache.h"
+#include "runtime/Files.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/Emission.h"
+#include "tools/driver/ReEmission.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+using Parts = std::map<std::string, std::string>;
+
+/// Key parts of every entry of the cache; entries that cannot be read are not neighbours.
+std::vector<Parts> cachedParts() {
+  std::vector<Parts> all;
+  std::error_code ignored;
+  for (const auto &group : std::filesystem::directory_iterator(runtime::cacheFolder(), ignored))
+    for (const auto &entry : std::filesystem::directory_iterator(group.path(), ignored)) {
+      std::error_code missing;
+      if (!std::filesystem::exists(entry.path() / "meta.json", missing)) continue;
+      const json meta = json::parse(readFile((entry.path() / "meta.json").string()), nullptr, false);
+      if (meta.is_object() && meta.contains("parts")) all.push_back(meta["parts"].get<Parts>());
+    }
+  return all;
+}
+
+std::vector<std::string> differences(const Parts &wanted, const Parts &held) {
+  std::vector<std::string> names;
+  for (const auto &[name, value] : wanted)
+    if (const auto found = held.find(name); found == held.end() || found->second != value) names.push_back(name);
+  for (const auto &[name, value] : held)
+    if (!wanted.contains(name)) names.push_back(name);
+  return names;
+}
+
+/// The parts in which the most similar entry differs.
+std::vector<std::string> nearestMiss(const Parts &wanted, const std::vector<Parts> &cached) {
+  std::vector<std::string> best;
+  bool any = false;
+  for (const Parts &held : cached)
+    if (const auto names = differences(wanted, held); !any || names.size() < best.size()) best = names, any = true;
+  return best;
+}
+
+std::string lines(const std::string &name, const Parts &parts, const std::string &verdict) {
+  std::string text = fmt::format("{}: {}\n", name, verdict);
+  for (const auto &[part, value] : parts) text += fmt::format("  {:<26} {}\n", part, value);
+  return text;
+}
+
+}  // namespace
+
+Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name) {
+  const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
+  if (nvrtc.library.empty()) throw Error::unsupported("no NVRTC: its version is part of every key");
+  const std::string wanted = name.empty() ? "" : findKernel(artifact.plan, name).name;
+  const auto costModel = analyticCostModel(findDevice(artifact.plan.device));
+  Replanned replanned = replan(artifact, *costModel, folder);
+  const EmittedPlan emitted = emitKernels(replanned.planned, artifact.plan.target, [](const ChosenKernel &) {
+    return std::vector<std::string>();
+  });
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  const runtime::Cache cache(runtime::cacheFolder(), printNote);
+  const std::vector<Parts> cached = cachedParts();
+  Explanation result{.text = "", .json = json::object()};
+  for (const runtime::BuildRequest &request : emitted.requests) {
+    if (!wanted.empty() && request.name != wanted) continue;
+    const Parts parts = runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
+    const bool hit = cache.find(runtime::keyOf(parts)).has_value();
+    const std::vector<std::string> changed = hit ? std::vector<std::string>() : nearestMiss(parts, cached);
+    const std::string verdict =
+        hit ? "in the cache" : changed.empty() ? "not in the cache, which is empty"
+                                               : fmt::format("not in the cache; the nearest entry differs in {}", fmt::join(changed, ", "));
+    result.text += lines(request.name, parts, verdict);
+    result.json[request.name] = {{"inCache", hit}, {"parts", parts}, {"nearestDiffersIn", changed}};
+  }
+  return result;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,129 @@
+// weft explain --fusion A,B: whether two kernels or ops share a kernel, why, and what the other choice would cost.
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/Flags.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+using Ops = std::set<int>;
+
+constexpr size_t shownAttempts = 5;
+
+Ops opsOf(const json &list) { return list.get<Ops>(); }
+
+bool meet(const Ops &a, const Ops &b) {
+  return std::any_of(a.begin(), a.end(), [&](int op) { return b.contains(op); });
+}
+
+/// Ops that a name means: an op's number or name, a kernel's name or its beginning.
+Ops resolve(const runtime::Artifact &artifact, const std::string &name) {
+  const json &names = artifact.report.at("ops"), &kernels = artifact.report.at("kernelOps");
+  const std::string digits = name.starts_with('%') ? name.substr(1) : name;
+  int number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc() && end == digits.data() + digits.size()) {
+    if (number < 0 || size_t(number) >= names.size())
+      throw Error::badInput("op {} is outside 0 to {}", name, names.size() - 1);
+    return {number};
+  }
+  std::vector<std::string> known;
+  Ops exact;
+  for (size_t op = 0; op < names.size(); ++op) {
+    known.push_back(names[op].get<std::string>());
+    if (known.back() == name) exact.insert(int(op));
+  }
+  if (exact.size() == 1) return exact;
+  if (exact.size() > 1)
+    throw Error::badInput("'{}' names the ops {}; name one by its number", name, fmt::join(exact, ", "));
+  Ops beginning;
+  for (const auto &[kernel, ops] : kernels.items()) {
+    if (kernel == name) return opsOf(ops);
+    if (kernel.starts_with(name)) beginning.merge(opsOf(ops));
+    known.push_back(kernel);
+  }
+  if (!beginning.empty()) return beginning;
+  throw Error::badInput("no kernel or op '{}'{}", name, nearestAndKnown(name, known));
+}
+
+std::string kernelOf(const runtime::Artifact &artifact, const Ops &ops) {
+  for (const auto &[kernel, list] : artifact.report.at("kernelOps").items())
+    if (const Ops held = opsOf(list); std::includes(held.begin(), held.end(), ops.begin(), ops.end())) return kernel;
+  return "";
+}
+
+/// Attempts that would join the two, those with the fewest other ops first, then those that save most.
+std::vector<json> attempts(const json &fusions, const Ops &a, const Ops &b) {
+  std::vector<json> found;
+  for (const json &record : fusions)
+    if (const Ops ops = opsOf(record["ops"]); meet(ops, a) && meet(ops, b)) found.push_back(record);
+  std::stable_sort(found.begin(), found.end(), [](const json &x, const json &y) {
+    return std::pair(x["ops"].size(), -x["savedBytes"].get<int64_t>()) <
+           std::pair(y["ops"].size(), -y["savedBytes"].get<int64_t>());
+  });
+  return found;
+}
+
+std::string savings(const json &record, bool fused) {
+  const double seconds = record["savedSeconds"], bytes = record["savedBytes"];
+  return fmt::format("{} {}, {} at {}", fused ? "saves" : "would save", formatBytes(record["savedBytes"]),
+                     formatSeconds(seconds), seconds > 0 ? formatBandwidth(bytes / seconds) : "any bandwidth");
+}
+
+std::string printAttempt(const json &record) {
+  const std::vector<std::string> names = record["opNames"];
+  const std::string what = record["accepted"].get<bool>()
+                               ? "allowed: " + record["pattern"].get<std::string>()
+                               : fmt::format("not fused: {} {} ({})", record["code"].get<std::string>(),
+                                             record["reason"].get<std::string>(), record["detail"].get<std::string>());
+  return fmt::format("{}      {}   [{}]\n", what, savings(record, false), fmt::join(names, ", "));
+}
+
+/// Whole-plan prices of the other choice, for pairs of ops that exchange a tensor.
+std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Ops &b) {
+  std::string text;
+  const json &names = artifact.report.at("ops");
+  for (const json &price : artifact.report.at("fusionPrices")) {
+    const int first = price["ops"][0], second = price["ops"][1];
+    if (!(a.contains(first) && b.contains(second)) && !(a.contains(second) && b.contains(first))) continue;
+    const bool fused = price["fused"];
+    const std::string loss = price["lossOfOther"].is_null() ? "no plan does"
+                                                            : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
+    text += fmt::format("{} and {} are {}; {} them: {}\n", names[size_t(first)].get<std::string>(),
+                        names[size_t(second)].get<std::string>(), fused ? "fused" : "not fused",
+                        fused ? "separating" : "fusing", loss);
+  }
+  return text;
+}
+
+}  // namespace
+
+Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair) {
+  const auto [first, second] = parsePair(pair, "--fusion");
+  const Ops a = resolve(artifact, first), b = resolve(artifact, second);
+  Ops both = a;
+  both.insert(b.begin(), b.end());
+  const std::string kernel = kernelOf(artifact, both);
+  const std::vector<json> records = attempts(artifact.report.at("fusions"), a, b);
+  std::string text;
+  if (!kernel.empty()) {
+    text = fmt::format("fused: both are in {}\n", kernel);
+    const json notes = artifact.report.value("fusionNotes", json::object()).value(kernel, json::array());
+    if (!notes.empty()) text += notes.front().get<std::string>() + "\n";
+  } else {
+    for (size_t index = 0; index < std::min(records.size(), shownAttempts); ++index) text += printAttempt(records[index]);
+    if (records.size() > shownAttempts) text += fmt::format("and {} larger attempts (--json has all)\n", records.size() - shownAttempts);
+    if (records.empty()) text += "not fused: no pattern relates them (they exchange no tensor and share no operand)\n";
+  }
+  text += planPrices(artifact, a, b);
+  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}}};
+}
+
+}  // namespace weft::driver

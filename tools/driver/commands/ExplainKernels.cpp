@@ -1,0 +1,153 @@
+// weft explain DIR and --kernel: one row a kernel, or one kernel in full.
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+#include "tools/driver/Assembly.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+using runtime::PlanKernel;
+constexpr auto left = Table::Align::left, right = Table::Align::right;
+
+std::string layouts(const PlanKernel &kernel) {
+  return fmt::format("{} -> {}", fmt::join(kernel.inputLayouts, " "), fmt::join(kernel.outputLayouts, " "));
+}
+
+std::string known(int number) { return number < 0 ? "-" : std::to_string(number); }
+
+std::string runnerUp(const PlanKernel &kernel) {
+  return kernel.runnerUp.empty() ? "" : fmt::format("+{} {}", formatSeconds(kernel.runnerUpLoss), kernel.runnerUp);
+}
+
+json toJson(const PlanKernel &kernel, double total) {
+  return {{"name", kernel.name},
+          {"ops", kernel.ops},
+          {"family", kernel.family},
+          {"placeholder", familyLabel(kernel.family) != kernel.family},
+          {"configuration", kernel.configuration},
+          {"inputLayouts", kernel.inputLayouts},
+          {"outputLayouts", kernel.outputLayouts},
+          {"seconds", kernel.seconds},
+          {"measured", kernel.measured},
+          {"share", total > 0 ? kernel.seconds / total : 0},
+          {"bytesMoved", kernel.bytesMoved},
+          {"bytesNecessary", kernel.bytesNecessary},
+          {"flop", kernel.flop},
+          {"mue", kernel.mue},
+          {"bound", kernel.bound},
+          {"registers", kernel.registers},
+          {"spillBytes", kernel.spillBytes},
+          {"runnerUp", kernel.runnerUp},
+          {"runnerUpLoss", kernel.runnerUpLoss},
+          {"verified", kernel.verified},
+          {"source", kernel.source},
+          {"key", kernel.key}};
+}
+
+/// What a reader must know to weigh the table.
+std::string footnotes(const runtime::Plan &plan) {
+  std::string text = fmt::format("prices: {}; MUE of a modelled time is itself a model\n", plan.costModel);
+  const auto uses = [&](const char *family) {
+    return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.family == family; });
+  };
+  if (const auto count = uses("plain-contraction"))
+    text += fmt::format("{} kernels are of the placeholder family plain-contraction: correct everywhere, without tensor "
+                        "cores\n", count);
+  const auto verified = std::count_if(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.verified; });
+  text += fmt::format("verified on a GPU: {} of {} kernels\n", verified, plan.kernels.size());
+  for (const std::string &note : plan.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+std::string operandLines(const runtime::Plan &plan, const char *label, const std::vector<int> &tensors) {
+  std::string text;
+  for (const int index : tensors) {
+    const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
+    text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name, fmt::join(tensor.axes, ","),
+                        tensor.dtype, printLayout(tensor), formatBytes(tensor.bytes), tensor.role);
+    label = "";
+  }
+  return text;
+}
+
+std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
+  std::string text = fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
+                                 kernel.measured ? "measured" : "modelled", kernel.bound,
+                                 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
+  text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n", formatBytes(kernel.bytesMoved),
+                      formatBytes(kernel.bytesNecessary), formatFlop(kernel.flop), kernel.mue);
+  if (kernel.registers >= 0)
+    text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
+                        kernel.staticSharedBytes + kernel.sharedBytes);
+  if (!kernel.runnerUp.empty())
+    text += fmt::format("  runner-up  {}: {} slower\n", kernel.runnerUp, formatSeconds(kernel.runnerUpLoss));
+  return text;
+}
+
+}  // namespace
+
+const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name) {
+  std::vector<const runtime::PlanKernel *> beginning;
+  std::vector<std::string> names;
+  for (const runtime::PlanKernel &kernel : plan.kernels) {
+    if (kernel.name == name) return kernel;
+    if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
+    names.push_back(kernel.name);
+  }
+  if (beginning.size() == 1) return *beginning.front();
+  throw Error::badInput("{} kernel '{}'{}", beginning.empty() ? "no" : "more than one", name,
+                        nearestAndKnown(name, names));
+}
+
+std::string familyLabel(const std::string &family) {
+  return family == "plain-contraction" ? "plain-contraction (placeholder)" : family;
+}
+
+Explanation explainKernels(const runtime::Artifact &artifact) {
+  const runtime::Plan &plan = artifact.plan;
+  Table table({{"kernel", left}, {"ops", right}, {"layouts", left}, {"time", right}, {"", left}, {"share", right},
+               {"moved", right}, {"needed", right}, {"MUE", right}, {"bound", left}, {"regs", right}, {"spills", right},
+               {"family", left}, {"runner-up", left}});
+  json rows = json::array();
+  for (const PlanKernel &kernel : plan.kernels) {
+    const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
+    rows.push_back(toJson(kernel, plan.predictedSeconds));
+    table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
+                  kernel.measured ? "measured" : "modelled", fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
+                  formatBytes(kernel.bytesNecessary), fmt::format("{:.0f}", kernel.mue), kernel.bound,
+                  known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
+                  familyLabel(kernel.family), runnerUp(kernel)});
+  }
+  return {.text = table.print() + totalLine(plan) + "\n" + footnotes(plan),
+          .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
+                   {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
+                   {"costModel", plan.costModel}, {"notes", plan.notes}}};
+}
+
+Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {
+  const runtime::Plan &plan = artifact.plan;
+  const PlanKernel &kernel = findKernel(plan, name);
+  std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name, familyLabel(kernel.family),
+                                 kernel.configuration);
+  const char *label = "ops";
+  for (const std::string &op : kernel.ops) text += fmt::format("  {:<10} {}\n", label, op), label = "";
+  text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
+  text += priceLines(kernel, plan);
+  if (!kernel.source.empty())
+    text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "),
+                        kernel.sharedBytes, kernel.source);
+  const json notes = artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
+  for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
+  json object = toJson(kernel, plan.predictedSeconds);
+  object["fusionNotes"] = notes;
+  return {.text = text, .json = object};
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,38 @@
+// weft import: a model to its graph.
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/commands/Commands.h"
+
+#include <memory>
+
+namespace weft::driver {
+
+Action addImport(CLI::App &command) {
+  struct Flags {
+    ModelFlags model;
+    std::string output = "-";
+  };
+  auto flags = std::make_shared<Flags>();
+  flags->model.declare(command);
+  command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
+  return [flags](bool json) {
+    Compilation compilation(flags->model, {}, {});
+    compilation.import();
+    const models::Description &description = compilation.description();
+    const std::string graph = Compilation::print(compilation.graph());
+    if (json) {
+      if (flags->output != "-") writeFile(flags->output, graph);
+      nlohmann::json object = {
+          {"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys}};
+      if (flags->output == "-") object["graph"] = graph;
+      printResult(object);
+      return 0;
+    }
+    if (!description.ignoredKeys.empty())
+      printNote(fmt::format("keys that do not change the mathematics: {}", fmt::join(description.ignoredKeys, ", ")));
+    writeFile(flags->output, graph);
+    return 0;
+  };
+}
+
+}  // namespace weft::driver

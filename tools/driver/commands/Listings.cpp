@@ -1,0 +1,93 @@
+// Listings of the phases before selection; see Listings.h.
+#include "tools/driver/commands/Listings.h"
+
+#include "passes/configure/Families.h"
+#include "tools/driver/Console.h"
+
+#include <fmt/format.h>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+constexpr auto left = Table::Align::left, right = Table::Align::right;
+
+json fusionJson(const FusionRecord &record) {
+  return {{"pattern", record.pattern}, {"ops", record.ops},       {"opNames", record.opNames},
+          {"accepted", record.accepted}, {"code", record.code},   {"reason", record.reason},
+          {"detail", record.detail},   {"savedBytes", record.savedBytes}};
+}
+
+select::Problem problemOf(ProposedVariant &variant) {
+  mlir::Operation &graph = variant.module->getBody()->front();
+  return toProblem(&graph, variant.rewrites, variant.fusions);
+}
+
+}  // namespace
+
+std::string printVariants(const std::vector<ProposedVariant> &variants) {
+  std::string text;
+  for (const ProposedVariant &variant : variants) {
+    if (!text.empty()) text += "\n// -----\n\n";
+    text += "// variant: " + variant.name() + "\n" + Compilation::print(variant.module.get());
+  }
+  return text;
+}
+
+std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {
+  json object = json::object();
+  std::string text;
+  for (const ProposedVariant &variant : variants) {
+    Table table({{"ops", left}, {"fusion", left}, {"saves", right}, {"time", right}, {"blocked by", left}});
+    json &list = object[variant.name()] = json::array();
+    for (const FusionRecord &record : variant.fusions.records) {
+      list.push_back(fusionJson(record));
+      const std::string verdict = record.accepted ? "yes: " + record.pattern : record.code + " " + record.reason;
+      table.addRow({fmt::format("{}", fmt::join(record.opNames, ", ")), verdict, formatBytes(record.savedBytes),
+                    formatSeconds(double(record.savedBytes) / device.copyBandwidth), record.detail});
+    }
+    text += fmt::format("{}variant {}: {} candidate kernels\n{}", text.empty() ? "" : "\n", variant.name(),
+                        variant.fusions.candidates.size(), table.print());
+  }
+  return asJson ? object.dump(2) + "\n" : text;
+}
+
+std::string printCandidates(std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {
+  json object = json::object();
+  std::string text;
+  for (ProposedVariant &variant : variants) {
+    Table table({{"kernel", left}, {"ops", right}, {"configurations", right}, {"families that refuse", left}});
+    json &list = object[variant.name()] = json::array();
+    int64_t total = 0;
+    for (const select::Candidate &candidate : problemOf(variant).candidates) {
+      const Configurations configurations = enumerate(candidate.kernel, device);
+      total += int64_t(configurations.legal.size());
+      std::string excluded;
+      for (const Exclusion &exclusion : configurations.excluded)
+        excluded += fmt::format("{}{}: {}", excluded.empty() ? "" : "; ", exclusion.family, exclusion.reason);
+      list.push_back({{"kernel", candidate.name}, {"ops", candidate.ops}, {"configurations", configurations.legal.size()},
+                      {"excluded", excluded}});
+      table.addRow({candidate.name, std::to_string(candidate.ops.size()), formatCount(int64_t(configurations.legal.size())),
+                    excluded});
+    }
+    text += fmt::format("{}variant {}: {} configurations\n{}", text.empty() ? "" : "\n", variant.name(),
+                        formatCount(total), table.print());
+  }
+  return asJson ? object.dump(2) + "\n" : text;
+}
+
+std::string selectionLine(const Selected &selected) {
+  select::Statistics total;
+  for (const SelectedVariant &variant : selected.variants) {
+    const select::Statistics &statistics = variant.selection.statistics();
+    total.configurations += statistics.configurations;
+    total.kernels += statistics.kernels;
+    total.states += statistics.states;
+    total.seconds += statistics.seconds;
+  }
+  return fmt::format("{} variants: {} configurations of {} candidate kernels, {} states, selected in {}\n",
+                     selected.variants.size(), formatCount(total.configurations), formatCount(total.kernels),
+                     formatCount(total.states), formatSeconds(total.seconds));
+}
+
+}  // namespace weft::driver
