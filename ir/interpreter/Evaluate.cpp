@@ -94,7 +94,7 @@ struct Evaluator {
     const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
     if (kind == "causal") return results(maskCausal(operand(0), query, key));
     if (kind == "window") return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight()));
-    if (kind == "padding") return results(maskPadding(operand(0), key, operand(1), axisOfLengths(mask)));
+    if (kind == "padding") return results(maskPadding(operand(0), key, operand(1), along()[0]));
     if (kind == "block") return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1)));
     throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
   }
@@ -102,13 +102,13 @@ struct Evaluator {
   /// Element-wise by the op's own scalar meaning; smaller operands are broadcast along `along`.
   Results elementwise(WeftOp scalar) const {
     const TensorValue &first = operand(0);
-    const auto along = op->getAttrOfType<mlir::DenseI64ArrayAttr>("along");
+    const bool spreads = op->hasAttr("along");
     std::vector<TensorValue> spread;
     std::vector<const std::vector<double> *> columns{&first.elements};
     spread.reserve(operands.size());
     for (size_t n = 1; n < operands.size(); ++n) {
-      if (along) spread.push_back(broadcast(operand(n), first.shape, along.asArrayRef()));
-      columns.push_back(along ? &spread.back().elements : &operand(n).elements);
+      if (spreads) spread.push_back(broadcast(operand(n), first.shape, along()));
+      columns.push_back(spreads ? &spread.back().elements : &operand(n).elements);
     }
     TensorValue result = zeros(first.shape);
     std::vector<double> values(operands.size());
@@ -120,17 +120,10 @@ struct Evaluator {
   }
 
 private:
-  Results reshaped() const { return results(reshape(operand(0), extents(op->getResult(0).getType()))); }
-
-  /// The dimension of the masked tensor that the lengths run along, as the op's iteration space says.
-  static int64_t axisOfLengths(MaskOp mask) {
-    const IterationSpace space = mask.iterationSpace();
-    for (const SpaceAxis &axis : space.independent)
-      if (llvm::is_contained(axis.places, Place{1, 0}))
-        for (const Place &place : axis.places)
-          if (place.tensor == 0) return place.dimension;
-    throw Error::badInput("the lengths of a padding mask run along no axis of the masked tensor");
+  llvm::ArrayRef<int64_t> along() const {
+    return op->getAttrOfType<mlir::DenseI64ArrayAttr>("along").asArrayRef();
   }
+  Results reshaped() const { return results(reshape(operand(0), extents(op->getResult(0).getType()))); }
 };
 
 template <typename Real>

@@ -31,7 +31,7 @@ weft.graph @causal_without_keys() {
 weft.graph @padding() {
   %x = weft.constant dense<1.0> : !bjk
   %lengths = weft.constant dense<[4, 0, 2]> : !b
-  %y = weft.mask padding %x, %lengths {key = k} : !bjk, !b -> !bjk
+  %y = weft.mask padding %x, %lengths along (b) {key = k} : !bjk, !b -> !bjk
   %expected = weft.constant dense<[[[1.0, 1.0, 1.0, 1.0]], [[0xFF800000, 0xFF800000, 0xFF800000, 0xFF800000]],
                                    [[1.0, 1.0, 0xFF800000, 0xFF800000]]]> : !bjk
   weft.expect_close %y, %expected : !bjk
