@@ -199,9 +199,15 @@ std::string Block::describeDeadlock() const {
   return text;
 }
 
-/// An access outside every buffer hits a protected page; the handler leaves the fiber and ends the launch.
+/// An access outside every buffer hits a protected page, and what the sanitizers find ends in an illegal instruction; the
+/// handler leaves the fiber and ends the launch.
 sigjmp_buf accessFault;
-void onFault(int) { siglongjmp(accessFault, 1); }
+void onFault(int signal) { siglongjmp(accessFault, signal); }
+
+std::string_view describeSignal(int signal) {
+  if (signal == SIGILL) return "misaligned vector access, or an index beyond a local array";
+  return signal == SIGFPE ? "integer division by zero" : "access outside every buffer";
+}
 
 class FaultHandler {
 public:
@@ -213,19 +219,18 @@ public:
     struct sigaction action {};
     action.sa_handler = onFault;
     action.sa_flags = SA_ONSTACK | SA_NODEFER;
-    sigaction(SIGSEGV, &action, &previousFault);
-    sigaction(SIGBUS, &action, &previousBus);
+    for (size_t n = 0; n < signals.size(); ++n) sigaction(signals[n], &action, &previous[n]);
   }
   ~FaultHandler() {
-    sigaction(SIGSEGV, &previousFault, nullptr);
-    sigaction(SIGBUS, &previousBus, nullptr);
+    for (size_t n = 0; n < signals.size(); ++n) sigaction(signals[n], &previous[n], nullptr);
     sigaltstack(&previousStack, nullptr);
   }
 
 private:
   std::unique_ptr<std::byte[]> stack;
   stack_t previousStack{};
-  struct sigaction previousFault {}, previousBus {};
+  static constexpr std::array<int, 4> signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  std::array<struct sigaction, signals.size()> previous{};
 };
 
 Dim3 dim3(const std::array<int64_t, 3> &extents) {
@@ -258,9 +263,9 @@ std::string run(const Grid &grid, Schedule schedule, const std::function<void()>
   blocksPerGrid = dim3(grid.blocks);
   Block block(int(grid.threads[0] * grid.threads[1] * grid.threads[2]), thread);
   const FaultHandler handler;
-  if (sigsetjmp(accessFault, 1))
-    return fmt::format("block ({}, {}, {}) thread ({}, {}, {}): access outside every buffer", currentBlock.x,
-                       currentBlock.y, currentBlock.z, currentThread.x, currentThread.y, currentThread.z);
+  if (const int signal = sigsetjmp(accessFault, 1))
+    return fmt::format("block ({}, {}, {}) thread ({}, {}, {}): {}", currentBlock.x, currentBlock.y, currentBlock.z,
+                       currentThread.x, currentThread.y, currentThread.z, describeSignal(signal));
   return runBlocks(grid, schedule, block);
 }
 

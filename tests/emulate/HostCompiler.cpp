@@ -13,6 +13,9 @@
 namespace weft::emulate {
 namespace {
 
+/// A misaligned vector access, which x86 would allow, and an index beyond a local array end in a trap.
+constexpr std::string_view sanitizers = "-fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error";
+
 std::string readFile(const std::filesystem::path &file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -32,7 +35,7 @@ void collectIncludes(const std::string &text, std::set<std::string> &includes) {
 std::string translationUnit(const std::vector<Source> &sources) {
   std::set<std::string> includes;
   for (const Source &source : sources) collectIncludes(source.text, includes);
-  std::string text = "#include \"tests/emulate/emulate_keywords.h\"\n";
+  std::string text = "#include \"emulate_keywords.h\"\n";
   for (const std::string &header : includes) text += fmt::format("#include \"{}\"\n", header);
   for (size_t n = 0; n < sources.size(); ++n) {
     const Source &source = sources[n];
@@ -70,8 +73,9 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
   const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
   std::ofstream(file("kernels.cpp")) << translationUnit(sources);
   const std::string command = fmt::format(
-      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique -I '{}' -I '{}' -o '{}' '{}' > '{}' 2>&1",
-      WEFT_HOST_COMPILER, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
+      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique {} -DWEFT_EMULATE -I '{}' -I '{}' -I '{}' "
+      "-o '{}' '{}' > '{}' 2>&1",
+      WEFT_HOST_COMPILER, sanitizers, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
   if (std::system(command.c_str()) != 0)
     throw Error::checkFailed("the host compiler refuses emitted text:\n{}\n{}", command, readFile(file("log")).substr(0, 4000));
   handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -35,6 +35,9 @@ const std::vector<Source> sources = {
      "  if (threadIdx.x < 32)\n    __syncthreads();\n  else\n    __syncthreads();\n  y[0] = x[0];\n}", "two_barriers"},
     {"extern \"C\" __global__ void reads_beyond(const float* x, float* y) { y[0] = x[4096]; }", "reads_beyond"},
     {"extern \"C\" __global__ void writes_before(const float* x, float* y) { y[-1] = x[0]; }", "writes_before"},
+    {"struct alignas(16) Four { float at[4]; };\n"
+     "extern \"C\" __global__ void misaligned(const float* x, float* y) {\n"
+     "  y[0] = reinterpret_cast<const Four*>(x + 1 + threadIdx.x)->at[0];\n}", "misaligned"},
     {"extern \"C\" __global__ void butterfly(const float* x, float* y) {\n"
      "  float total = x[threadIdx.x];\n"
      "  for (int distance = 16; distance > 0; distance /= 2)\n"
@@ -97,15 +100,19 @@ TEST_CASE("accesses outside an argument are found") {
   CHECK_FALSE(launch(5, 1, 32, Schedule::ascending).intact);
 }
 
+TEST_CASE("vector accesses must be aligned, as on the device") {
+  CHECK_THAT(launch(6, 1, 32, Schedule::ascending).error, Catch::Contains("misaligned"));
+}
+
 TEST_CASE("warps exchange values among their own lanes") {
-  const Outcome outcome = launch(6, 1, 64, Schedule::descending);
+  const Outcome outcome = launch(7, 1, 64, Schedule::descending);
   CHECK(outcome.error == "");
   CHECK(outcome.y[0] == 32 * 33 / 2);
   CHECK(outcome.y[1] == 32 * 33 / 2 + 32 * 32);
 }
 
 TEST_CASE("the value of a lane that has exited is NaN") {
-  const Outcome outcome = launch(7, 1, 32, Schedule::ascending);
+  const Outcome outcome = launch(8, 1, 32, Schedule::ascending);
   CHECK(outcome.error == "");
   CHECK(outcome.y[0] == 3);
   CHECK(std::isnan(outcome.y[1]));

@@ -1,0 +1,114 @@
+// Tensors in memory: element n of the logical order lies at offset + sum of coordinate times stride, in its stored type.
+#include "tests/emulate/Launch.h"
+
+#include "tests/emulate/GuardedBuffer.h"
+#include "tests/emulate/StoredElement.h"
+
+#include <fmt/format.h>
+
+#include <list>
+#include <memory>
+
+namespace weft::emulate {
+namespace {
+
+std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+  std::vector<int64_t> extents;
+  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  return extents;
+}
+
+/// A tensor in memory, in one layout.
+class StoredTensor {
+public:
+  StoredTensor(const Kernel &kernel, int value, const Layout &layout)
+      : dtype(kernel.values[value].dtype), extents(extentsOf(kernel, value)), strides(stridesOf(layout, extents)),
+        offset(layout.offset), buffer(spannedElements() * sizeOf(dtype)) {}
+
+  void write(const TensorValue &tensor) {
+    for (size_t n = 0; n < tensor.elements.size(); ++n) storeElement(dtype, addressOf(n), tensor.elements[n]);
+  }
+  TensorValue read() const {
+    TensorValue tensor = reference::zeros(extents);
+    for (size_t n = 0; n < tensor.elements.size(); ++n) tensor.elements[n] = loadElement(dtype, addressOf(n));
+    return tensor;
+  }
+  /// Bytes around the tensor are untouched.
+  bool intact() const { return buffer.intact(); }
+  std::byte *data() const { return buffer.bytes().data(); }
+
+private:
+  size_t spannedElements() const {
+    int64_t last = offset;
+    for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
+    return size_t(last + 1);
+  }
+  std::byte *addressOf(size_t position) const {
+    const reference::Shape at = reference::coordinatesOf(int64_t(position), extents);
+    int64_t element = offset;
+    for (size_t d = 0; d < at.size(); ++d) element += at[d] * strides[d];
+    return data() + element * sizeOf(dtype);
+  }
+
+  DType dtype;
+  std::vector<int64_t> extents, strides;
+  int64_t offset;
+  GuardedBuffer buffer;
+};
+
+/// What the device reads at launch: seed and step, as SPEC.md lays them out.
+struct DropoutKey {
+  uint64_t seed, step;
+};
+
+}  // namespace
+
+LaunchResult launch(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted,
+                    const HostKernel &host, const std::vector<TensorValue> &arguments, DropoutBits bits,
+                    Schedule schedule) {
+  std::vector<std::unique_ptr<StoredTensor>> inputs, outputs;
+  for (size_t n = 0; n < kernel.inputs.size(); ++n) {
+    inputs.push_back(std::make_unique<StoredTensor>(kernel, kernel.inputs[n], configuration.inputs[n]));
+    inputs.back()->write(arguments[n]);
+  }
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    outputs.push_back(std::make_unique<StoredTensor>(kernel, kernel.outputs[n], configuration.outputs[n]));
+
+  const DropoutKey key{bits.seed, bits.step};
+  std::list<void *> pointers;
+  std::list<uint32_t> numbers;
+  std::vector<void *> addresses;
+  const auto passPointer = [&](const void *pointer) { addresses.push_back(&pointers.emplace_back(const_cast<void *>(pointer))); };
+  for (const codegen::Parameter &parameter : emitted.parameters) {
+    switch (parameter.kind) {
+    case codegen::Parameter::Kind::input:
+      passPointer(inputs[parameter.index]->data());
+      break;
+    case codegen::Parameter::Kind::output:
+      passPointer(outputs[parameter.index]->data());
+      break;
+    case codegen::Parameter::Kind::dropoutKey:
+      passPointer(&key);
+      break;
+    case codegen::Parameter::Kind::dropoutStream: {
+      const Attribute &stream = kernel.body[parameter.index].attributes.at("stream");
+      addresses.push_back(&numbers.emplace_back(uint32_t(std::get<int64_t>(stream))));
+      break;
+    }
+    }
+  }
+
+  const Grid grid{.blocks = emitted.launch.grid, .threads = emitted.launch.block, .shared = host.shared};
+  LaunchResult result{.error = run(grid, schedule, [&] { host.call(addresses.data()); }), .outputs = {}};
+  for (const auto &tensors : {&inputs, &outputs})
+    for (size_t n = 0; n < tensors->size(); ++n)
+      if (result.error.empty() && !(*tensors)[n]->intact())
+        result.error = fmt::format("writes outside {} {}", tensors == &inputs ? "input" : "output", n);
+  for (size_t n = 0; n < arguments.size(); ++n)
+    if (result.error.empty() && distance(inputs[n]->read(), arguments[n], 0, 0) != 0)
+      result.error = fmt::format("changes input {}", n);
+  for (const auto &output : outputs) result.outputs.push_back(output->read());
+  return result;
+}
+
+}  // namespace weft::emulate

@@ -1,0 +1,28 @@
+// One emitted kernel on given arguments: stores them in the configuration's layouts, runs every thread, reads the results
+// back in logical order. Outputs are poisoned with NaN first.
+#pragma once
+
+#include "codegen/Emit.h"
+#include "ir/interpreter/Tensor.h"
+#include "tests/emulate/HostCompiler.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::emulate {
+
+struct DropoutBits {
+  uint64_t seed = 1, step = 0;
+};
+
+struct LaunchResult {
+  std::string error;                 ///< empty, or what went wrong with threads or memory
+  std::vector<TensorValue> outputs;  ///< in the order of Kernel::outputs
+};
+
+/// `arguments` in the order of Kernel::inputs.
+LaunchResult launch(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted,
+                    const HostKernel &host, const std::vector<TensorValue> &arguments, DropoutBits bits,
+                    Schedule schedule);
+
+}  // namespace weft::emulate

@@ -1,0 +1,82 @@
+// Reservoir sampling by class over the enumeration, which is too long to keep.
+#include "tests/emulate/Sampling.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace weft::emulate {
+namespace {
+
+struct CoarseClass {
+  std::string operator()(const LoopKnobs &knobs) const {
+    return fmt::format("loop vector {} {} {}{}", knobs.vectorWidth, nameOf(knobs.reduction),
+                       knobs.threadsPerRow > 32 ? "many" : fmt::format("{}", knobs.threadsPerRow),
+                       knobs.laneAxis == knobs.vectorAxis ? "" : " lanes apart");
+  }
+  std::string operator()(const TransposeKnobs &knobs) const {
+    return fmt::format("transpose tile {} vector {}", knobs.tile, knobs.vectorWidth);
+  }
+  std::string operator()(const ContractionKnobs &knobs) const {
+    return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
+  }
+  std::string operator()(const ViewKnobs &) const { return "view"; }
+};
+
+/// The fastest kernel axis of a value under a layout; -1 for rank 0.
+int fastestAxis(const Kernel &kernel, int value, const Layout &layout) {
+  const std::vector<int> &axes = kernel.values[value].axes;
+  return layout.order.empty() ? -1 : axes[layout.order.back()];
+}
+
+/// A configuration drawn uniformly from those offered.
+struct Reservoir {
+  Configuration chosen;
+  uint64_t offered = 0;
+
+  void offer(const Configuration &configuration, std::mt19937_64 &random) {
+    if (random() % ++offered == 0) chosen = configuration;
+  }
+};
+
+}  // namespace
+
+std::string coarseClass(const Knobs &knobs) { return std::visit(CoarseClass{}, knobs); }
+
+std::string fineClass(const Kernel &kernel, const Configuration &configuration) {
+  const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
+  std::string text = coarseClass(configuration.knobs) + ":";
+  const auto add = [&](int value, const Layout &layout) {
+    const int fastest = fastestAxis(kernel, value, layout);
+    if (loop) text += fastest == loop->vectorAxis ? " along" : fastest == loop->laneAxis ? " lanes" : " across";
+    else text += fmt::format(" {}", fastest);
+    if (!layout.strides.empty()) text += " strided";
+  };
+  for (size_t n = 0; n < kernel.inputs.size(); ++n) add(kernel.inputs[n], configuration.inputs[n]);
+  for (size_t n = 0; n < kernel.outputs.size(); ++n) add(kernel.outputs[n], configuration.outputs[n]);
+  return text;
+}
+
+std::vector<Configuration> sample(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
+                                  size_t limit) {
+  std::mt19937_64 random(17);
+  std::map<std::string, Reservoir> coarse, fine;
+  forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
+    if (std::holds_alternative<ViewKnobs>(configuration.knobs)) return true;
+    coarse[coarseClass(configuration.knobs)].offer(configuration, random);
+    fine[fineClass(kernel, configuration)].offer(configuration, random);
+    return true;
+  });
+  std::set<Configuration> chosen;
+  for (const auto &[name, reservoir] : coarse) chosen.insert(reservoir.chosen);
+  std::vector<std::string> names;
+  for (const auto &[name, reservoir] : fine) names.push_back(name);
+  std::shuffle(names.begin(), names.end(), random);
+  for (const std::string &name : names)
+    if (chosen.size() < limit) chosen.insert(fine.at(name).chosen);
+  return {chosen.begin(), chosen.end()};
+}
+
+}  // namespace weft::emulate

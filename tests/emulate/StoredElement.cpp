@@ -1,0 +1,80 @@
+// IEEE 754 binary16 by sign, exponent and fraction; bfloat16 as the upper half of binary32.
+#include "tests/emulate/StoredElement.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace weft::emulate {
+namespace {
+
+template <typename T>
+void put(std::byte *at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+template <typename T>
+T get(const std::byte *at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+uint16_t halfBits(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::abs(value);
+  if (std::isnan(value)) return 0x7E00;
+  if (std::isinf(value)) return sign | 0x7C00;
+  if (magnitude < 0x1p-14) return sign | uint16_t(magnitude * 0x1p24);  // subnormal: multiples of 2^-24
+  const int exponent = std::ilogb(magnitude);
+  const uint16_t fraction = uint16_t(std::ldexp(magnitude, 10 - exponent)) & 0x3FF;
+  return sign | uint16_t(exponent + 15) << 10 | fraction;
+}
+
+double halfValue(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 0x3FF;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31)
+    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
+}
+
+}  // namespace
+
+void storeElement(DType type, std::byte *at, double value) {
+  switch (type) {
+  case DType::f64:
+    return put(at, value);
+  case DType::f32:
+    return put(at, float(value));
+  case DType::f16:
+    return put(at, halfBits(value));
+  case DType::bf16:
+    return put(at, uint16_t(std::bit_cast<uint32_t>(float(value)) >> 16));
+  case DType::i32:
+    return put(at, int32_t(value));
+  case DType::i1:
+    return put(at, uint8_t(value));
+  }
+}
+
+double loadElement(DType type, const std::byte *at) {
+  switch (type) {
+  case DType::f64:
+    return get<double>(at);
+  case DType::f32:
+    return get<float>(at);
+  case DType::f16:
+    return halfValue(get<uint16_t>(at));
+  case DType::bf16:
+    return std::bit_cast<float>(uint32_t(get<uint16_t>(at)) << 16);
+  case DType::i32:
+    return get<int32_t>(at);
+  case DType::i1:
+    return get<uint8_t>(at);
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace weft::emulate

@@ -1,0 +1,164 @@
+// emulate_kernels FILE.mlir.in: every weft.kernel of the file, in f32, f16 and bf16 (the word FLOAT stands for the type), in
+// a sample of its configurations: emits, compiles for the host, runs in two thread orders, compares with the interpreter.
+#include "ir/Interpreter.h"
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "passes/Passes.h"
+#include "tests/emulate/Launch.h"
+#include "tests/emulate/Sampling.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace weft::emulate {
+namespace {
+
+constexpr size_t configurationsPerKernel = 24;
+
+/// One kernel of the file in one element type.
+struct Subject {
+  std::string name;  ///< "scaled_softmax in f16"
+  Kernel kernel;
+  std::vector<TensorValue> arguments, expected;
+};
+/// One configuration of a subject.
+struct Case {
+  const Subject *subject = nullptr;
+  Configuration configuration;
+  codegen::EmittedKernel emitted;
+};
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path);
+  if (!file) throw Error::badInput("cannot read '{}'", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Of the stored result: its rounding, and fp32 arithmetic against the interpreter's fp64.
+double relativeTolerance(DType type) {
+  switch (type) {
+  case DType::f16:
+    return 0x1p-10;
+  case DType::bf16:
+    return 0x1p-7;
+  default:
+    return 1e-5;
+  }
+}
+constexpr double absoluteTolerance = 1e-5;
+
+std::vector<Subject> subjectsOf(mlir::ModuleOp module, const std::string &dtype) {
+  std::vector<Subject> subjects;
+  module.walk([&](KernelOp op) {
+    Subject subject{.name = fmt::format("{} in {}", op.getName().str(), dtype), .kernel = toKernel({op}, ""),
+                    .arguments = randomArguments(op, 7), .expected = {}};
+    auto expected = interpret(op, subject.arguments, {});
+    if (mlir::failed(expected)) throw Error::checkFailed("{} cannot be interpreted", subject.name);
+    subject.expected = std::move(*expected);
+    subjects.push_back(std::move(subject));
+  });
+  return subjects;
+}
+
+std::vector<Case> casesOf(const std::vector<Subject> &subjects) {
+  std::vector<Case> cases;
+  for (const Subject &subject : subjects) {
+    const auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
+    if (configurations.empty()) throw Error::checkFailed("{} has no configuration to run", subject.name);
+    for (const Configuration &configuration : configurations)
+      cases.push_back({&subject, configuration, codegen::emit(subject.kernel, configuration, "sm_90a")});
+  }
+  return cases;
+}
+
+std::string describeCase(const Case &one) {
+  const Kernel &kernel = one.subject->kernel;
+  std::string layouts;
+  for (size_t n = 0; n < kernel.inputs.size(); ++n)
+    layouts += print(one.configuration.inputs[n], kernel, kernel.values[kernel.inputs[n]]) + " ";
+  layouts += "->";
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    layouts += " " + print(one.configuration.outputs[n], kernel, kernel.values[kernel.outputs[n]]);
+  return fmt::format("{}, {}, {}", one.subject->name, layouts, describe(kernel, one.configuration.knobs));
+}
+
+/// Empty, or what is wrong with the result.
+std::string check(const Case &one, const HostKernel &host, Schedule schedule) {
+  const Subject &subject = *one.subject;
+  const LaunchResult result = launch(subject.kernel, one.configuration, one.emitted, host, subject.arguments, {}, schedule);
+  if (!result.error.empty()) return result.error;
+  for (size_t n = 0; n < result.outputs.size(); ++n) {
+    const TensorValue &actual = result.outputs[n], &expected = subject.expected[n];
+    const double relative = relativeTolerance(subject.kernel.values[subject.kernel.outputs[n]].dtype);
+    for (size_t at = 0; at < expected.elements.size(); ++at)
+      if (!(reference::elementDistance(actual.elements[at], expected.elements[at], absoluteTolerance, relative) <= 1))
+        return fmt::format("output {} at [{}]: {} instead of {}", n,
+                           fmt::join(reference::coordinatesOf(int64_t(at), expected.shape), ", "), actual.elements[at],
+                           expected.elements[at]);
+  }
+  return {};
+}
+
+/// Cases [first, last) in one shared object; returns how many fail.
+int runChunk(const std::string &name, const std::vector<Case> &cases, size_t first, size_t last) {
+  std::vector<Source> sources;
+  for (size_t n = first; n < last; ++n) sources.push_back({cases[n].emitted.text, cases[n].emitted.entry});
+  const HostLibrary library(fmt::format("{}.{}", name, first), sources);
+  int failures = 0;
+  for (size_t n = first; n < last; ++n)
+    for (Schedule schedule : {Schedule::ascending, Schedule::descending}) {
+      const std::string wrong = check(cases[n], library.kernel(n - first), schedule);
+      if (wrong.empty()) continue;
+      fmt::print("FAILED {} ({} threads): {}\n", describeCase(cases[n]),
+                 schedule == Schedule::ascending ? "ascending" : "descending", wrong);
+      ++failures;
+      break;
+    }
+  return failures;
+}
+
+int run(const std::string &file) {
+  mlir::DialectRegistry registry;
+  registry.insert<WeftDialect>();
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  const std::string text = readFile(file);
+  const std::string name = std::filesystem::path(file).stem().stem();
+  int failures = 0;
+  size_t count = 0;
+  std::set<std::string> classes;
+  for (const char *dtype : {"f32", "f16", "bf16"}) {
+    const std::string typed = std::regex_replace(text, std::regex("FLOAT"), dtype);
+    const auto module = mlir::parseSourceString<mlir::ModuleOp>(typed, &context, file);
+    if (!module) return 2;
+    const std::vector<Subject> subjects = subjectsOf(*module, dtype);
+    const std::vector<Case> cases = casesOf(subjects);
+    failures += runChunk(fmt::format("{}.{}", name, dtype), cases, 0, cases.size());
+    count += cases.size();
+    for (const Case &one : cases) classes.insert(coarseClass(one.configuration.knobs));
+  }
+  fmt::print("{} of {} kernels agree with the interpreter; {} kinds of configuration\n", count - failures, count, classes.size());
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weft::emulate
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  try {
+    return weft::emulate::run(argv[1]);
+  } catch (const weft::Error &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}
