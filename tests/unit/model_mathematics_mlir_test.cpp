@@ -1,0 +1,327 @@
+// Layers evaluated by the reference interpreter against the same mathematics written down again, as row matrices and
+// plain loops that share nothing with the builders: each family, biases, masks, grouping, rotary positions.
+#include "ir/Interpreter.h"
+#include "ir/Weft.h"
+#include "models/Models.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+using namespace weft;
+using models::Model;
+using models::Request;
+
+namespace {
+
+using Dims = std::map<std::string, int64_t>;
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;  // one row a token, b slowest
+
+GraphOp graphOf(const Model &model) { return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin(); }
+
+std::vector<double> evaluate(const Model &model, const std::vector<TensorValue> &arguments, uint64_t seed = 1) {
+  InterpreterOptions options;
+  options.seed = seed;
+  const auto results = interpret(graphOf(model), arguments, options);
+  REQUIRE(mlir::succeeded(results));
+  REQUIRE(results->size() == 1);
+  return results->front().elements;
+}
+
+/// The layer's mathematics by its textbook definition. Weights are looked up by the graph's argument names.
+class Reference {
+public:
+  Reference(const Model &model, const std::vector<TensorValue> &arguments) : dims(model.description.dims) {
+    for (const auto &[index, value] : llvm::enumerate(arguments))
+      weights[mlir::cast<mlir::NameLoc>(graphOf(model).getArgument(unsigned(index)).getLoc()).getName().str()] =
+          value.elements;
+  }
+
+  int64_t dim(const char *name) const { return dims.at(name); }
+  bool has(const std::string &name) const { return weights.count(name) > 0; }
+  Rows input() const { return rows(weights.at("x"), dim("i")); }
+
+  static Rows rows(const Row &flat, int64_t width) {
+    Rows result;
+    for (size_t start = 0; start < flat.size(); start += size_t(width))
+      result.emplace_back(flat.begin() + long(start), flat.begin() + long(start) + width);
+    return result;
+  }
+
+  /// y[o] = sum_n weight(o, n) x[n] + bias(o).
+  static Rows linear(const Rows &x, int64_t outputs, const std::function<double(int64_t, int64_t)> &weight,
+                     const std::function<double(int64_t)> &bias) {
+    Rows result;
+    for (const Row &row : x) {
+      Row &out = result.emplace_back(outputs);
+      for (int64_t o = 0; o < outputs; ++o) {
+        out[o] = bias(o);
+        for (int64_t n = 0; n < int64_t(row.size()); ++n) out[o] += weight(o, n) * row[n];
+      }
+    }
+    return result;
+  }
+
+  /// weight [outputs][inputs].
+  Rows plainLinear(const Rows &x, const std::string &weight, const std::string &bias, int64_t outputs) const {
+    const Row &w = weights.at(weight);
+    const int64_t inputs = int64_t(x[0].size());
+    return linear(
+        x, outputs, [&](int64_t o, int64_t n) { return w[o * inputs + n]; },
+        [&](int64_t o) { return has(bias) ? weights.at(bias)[o] : 0.0; });
+  }
+
+  /// weight [head dim][heads][i], bias [head dim][heads]; columns of the result are head-major.
+  Rows toHeads(const Rows &x, const std::string &weight, const std::string &bias, int64_t heads) const {
+    const Row &w = weights.at(weight);
+    const int64_t inputs = dim("i"), size = dim("p");
+    const auto slot = [=](int64_t o) { return (o % size) * heads + o / size; };
+    return linear(
+        x, heads * size, [&](int64_t o, int64_t n) { return w[slot(o) * inputs + n]; },
+        [&](int64_t o) { return has(bias) ? weights.at(bias)[slot(o)] : 0.0; });
+  }
+
+  Rows fromHeads(const Rows &x) const {
+    const Row &w = weights.at("wo");
+    const int64_t heads = dim("h"), size = dim("p"), outputs = dim("i");
+    return linear(
+        x, outputs, [&](int64_t o, int64_t n) { return w[((n % size) * heads + n / size) * outputs + o]; },
+        [&](int64_t o) { return has("bo") ? weights.at("bo")[o] : 0.0; });
+  }
+
+  /// Turns (x[d], x[d + size/2]) of every head by position * base^(-2 d / size).
+  void turn(Rows &x, int64_t heads, double base) const {
+    const int64_t size = dim("p"), half = size / 2;
+    for (size_t token = 0; token < x.size(); ++token)
+      for (int64_t head = 0; head < heads; ++head)
+        for (int64_t d = 0; d < half; ++d) {
+          const double angle = double(int64_t(token) % dim("j")) * std::pow(base, -2.0 * double(d) / double(size));
+          double &first = x[token][head * size + d], &second = x[token][head * size + d + half];
+          const double a = first, b = second;
+          first = a * std::cos(angle) - b * std::sin(angle);
+          second = b * std::cos(angle) + a * std::sin(angle);
+        }
+  }
+
+  /// `sees(query, key)` decides the mask.
+  Rows attention(const Rows &x, const std::function<bool(int64_t, int64_t)> &sees, double rotaryBase = 0) const {
+    const int64_t heads = dim("h"), groups = dims.count("g") ? dim("g") : heads, size = dim("p"), length = dim("j");
+    Rows q = toHeads(x, "wq", "bq", heads), k = toHeads(x, "wk", "bk", groups), v = toHeads(x, "wv", "bv", groups);
+    if (rotaryBase > 0) {
+      turn(q, heads, rotaryBase);
+      turn(k, groups, rotaryBase);
+    }
+    Rows mixed(x.size(), Row(heads * size, 0.0));
+    for (int64_t token = 0; token < int64_t(x.size()); ++token)
+      for (int64_t head = 0; head < heads; ++head) {
+        const int64_t group = head / (heads / groups), first = token / length * length;
+        Row weight(length);
+        double total = 0;
+        for (int64_t key = 0; key < length; ++key) {
+          double score = 0;
+          for (int64_t d = 0; d < size; ++d) score += q[token][head * size + d] * k[first + key][group * size + d];
+          weight[key] = sees(token % length, key) ? std::exp(score / std::sqrt(double(size))) : 0;
+          total += weight[key];
+        }
+        for (int64_t key = 0; key < length; ++key)
+          for (int64_t d = 0; d < size; ++d)
+            mixed[token][head * size + d] += weight[key] / total * v[first + key][group * size + d];
+      }
+    return fromHeads(mixed);
+  }
+
+  Rows layerNorm(Rows x, const std::string &suffix, double epsilon) const {
+    for (Row &row : x) {
+      double mean = 0, variance = 0;
+      for (double value : row) mean += value / double(row.size());
+      for (double value : row) variance += (value - mean) * (value - mean) / double(row.size());
+      for (size_t n = 0; n < row.size(); ++n)
+        row[n] = (row[n] - mean) / std::sqrt(variance + epsilon) * weights.at("gamma" + suffix)[n] +
+                 weights.at("beta" + suffix)[n];
+    }
+    return x;
+  }
+
+  Rows rmsNorm(Rows x, const std::string &weight, double epsilon) const {
+    for (Row &row : x) {
+      double square = 0;
+      for (double value : row) square += value * value / double(row.size());
+      for (size_t n = 0; n < row.size(); ++n) row[n] = row[n] / std::sqrt(square + epsilon) * weights.at(weight)[n];
+    }
+    return x;
+  }
+
+  static Rows zip(const Rows &a, const Rows &b, const std::function<double(double, double)> &function) {
+    Rows result = a;
+    for (size_t r = 0; r < a.size(); ++r)
+      for (size_t n = 0; n < a[r].size(); ++n) result[r][n] = function(a[r][n], b[r][n]);
+    return result;
+  }
+  static Rows add(const Rows &a, const Rows &b) { return zip(a, b, std::plus<>()); }
+  static Rows map(const Rows &a, const std::function<double(double)> &function) {
+    return zip(a, a, [&](double value, double) { return function(value); });
+  }
+
+  Rows feedForward(const Rows &x, const std::function<double(double)> &activation) const {
+    return plainLinear(map(plainLinear(x, "w1", "b1", dim("u")), activation), "w2", "b2", dim("i"));
+  }
+
+private:
+  Dims dims;
+  std::map<std::string, Row> weights;
+};
+
+double gelu(double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double geluTanh(double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double silu(double x) { return x / (1 + std::exp(-x)); }
+bool all(int64_t, int64_t) { return true; }
+bool causal(int64_t query, int64_t key) { return key <= query; }
+
+void compare(const std::vector<double> &actual, const Rows &expected) {
+  std::vector<double> flat;
+  for (const Row &row : expected) flat.insert(flat.end(), row.begin(), row.end());
+  REQUIRE(actual.size() == flat.size());
+  double worst = 0, largest = 0;
+  for (size_t n = 0; n < flat.size(); ++n) {
+    REQUIRE(std::isfinite(actual[n]));
+    worst = std::max(worst, std::abs(actual[n] - flat[n]));
+    largest = std::max(largest, std::abs(flat[n]));
+  }
+  CHECK(largest > 0.1);
+  CHECK(worst <= 1e-9 * largest);
+}
+
+Rows llamaLayer(const Reference &reference, double base, double epsilon,
+                const std::function<bool(int64_t, int64_t)> &sees) {
+  const Rows x = reference.input();
+  const Rows attended = Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", epsilon), sees, base), x);
+  const Rows normalized = reference.rmsNorm(attended, "gamma2", epsilon);
+  const Rows gate = Reference::map(reference.plainLinear(normalized, "w_gate", "b_gate", reference.dim("u")), silu);
+  const Rows up = reference.plainLinear(normalized, "w_up", "b_up", reference.dim("u"));
+  const Rows gated = Reference::zip(gate, up, std::multiplies<>());
+  return Reference::add(reference.plainLinear(gated, "w_down", "b_down", reference.dim("i")), attended);
+}
+
+Model buildConfig(const std::string &text, const Dims &dims, mlir::MLIRContext &context) {
+  const auto path = std::filesystem::temp_directory_path() / "weft-model-mathematics.json";
+  std::ofstream(path) << text;
+  Model model = models::build({.model = path.string(), .dims = dims, .dtype = DType::f32}, context);
+  std::filesystem::remove(path);
+  return model;
+}
+
+const Dims tiny = {{"b", 2}, {"j", 5}, {"h", 3}, {"i", 12}, {"u", 7}};
+
+}  // namespace
+
+TEST_CASE("a tiny BERT layer equals its definition") {
+  mlir::MLIRContext context;
+  const Model model = models::build({.model = "bert-base", .dims = tiny, .dtype = DType::f32}, context);
+  const auto arguments = randomArguments(graphOf(model), 7);
+  const Reference reference(model, arguments);
+  const Rows x = reference.input();
+  const Rows middle = reference.layerNorm(Reference::add(reference.attention(x, all), x), "1", 1e-12);
+  const Rows expected = reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2", 1e-12);
+  compare(evaluate(model, arguments), expected);
+}
+
+TEST_CASE("a tiny GPT-2 layer equals its definition") {
+  mlir::MLIRContext context;
+  const Model model = models::build({.model = "gpt2", .dims = tiny, .dtype = DType::f32}, context);
+  const auto arguments = randomArguments(graphOf(model), 8);
+  const Reference reference(model, arguments);
+  const Rows x = reference.input();
+  const Rows attended = Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), causal), x);
+  const Rows fed = reference.feedForward(reference.layerNorm(attended, "2", 1e-5), geluTanh);
+  compare(evaluate(model, arguments), Reference::add(fed, attended));
+}
+
+TEST_CASE("a tiny Llama layer equals its definition") {
+  mlir::MLIRContext context;
+  const Dims dims = {{"b", 2}, {"j", 5}, {"h", 6}, {"g", 2}, {"p", 4}, {"i", 10}, {"u", 7}};
+  const Model model = models::build({.model = "llama-3-8b", .dims = dims, .dtype = DType::f32}, context);
+  const auto arguments = randomArguments(graphOf(model), 9);
+  const Reference reference(model, arguments);
+  compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
+}
+
+TEST_CASE("windows and biases of Llama's relatives equal their definition") {
+  mlir::MLIRContext context;
+  const std::string sizes = R"(, "hidden_size": 10, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 4,
+                                "intermediate_size": 7, "rope_theta": 100, "rms_norm_eps": 0.01)";
+  const Model mistral =
+      buildConfig(R"({"model_type": "mistral", "sliding_window": 3)" + sizes + "}", {{"j", 6}}, context);
+  const auto forMistral = randomArguments(graphOf(mistral), 10);
+  compare(evaluate(mistral, forMistral),
+          llamaLayer(Reference(mistral, forMistral), 100, 0.01,
+                     [](int64_t query, int64_t key) { return key <= query && query - key < 3; }));
+
+  const Model qwen = buildConfig(R"({"model_type": "qwen2")" + sizes + "}", {{"j", 4}}, context);
+  const auto forQwen = randomArguments(graphOf(qwen), 11);
+  CHECK(Reference(qwen, forQwen).has("bk"));
+  CHECK_FALSE(Reference(qwen, forQwen).has("bo"));
+  compare(evaluate(qwen, forQwen), llamaLayer(Reference(qwen, forQwen), 100, 0.01, causal));
+
+  const Model biased = buildConfig(R"({"model_type": "llama", "attention_bias": true, "mlp_bias": true)" + sizes + "}",
+                                   {{"j", 4}}, context);
+  const auto forBiased = randomArguments(graphOf(biased), 12);
+  CHECK(Reference(biased, forBiased).has("b_down"));
+  compare(evaluate(biased, forBiased), llamaLayer(Reference(biased, forBiased), 100, 0.01, causal));
+}
+
+TEST_CASE("attention of equal values gives those values: its rows sum to one") {
+  mlir::MLIRContext context;
+  for (const Dims &dims : {Dims{{"b", 2}, {"h", 4}, {"j", 3}, {"k", 5}, {"p", 6}},
+                           Dims{{"b", 2}, {"h", 4}, {"g", 2}, {"j", 3}, {"k", 5}, {"p", 6}, {"w", 1}}}) {
+    const Model model = models::build({.model = "attention", .dims = dims, .dtype = DType::f32}, context);
+    auto arguments = randomArguments(graphOf(model), 13);
+    for (double &value : arguments[2].elements) value = 2.5;
+    const std::vector<double> result = evaluate(model, arguments);
+    CHECK(int64_t(result.size()) == 2 * 4 * 3 * model.description.dims.at("w"));
+    for (double value : result) CHECK(value == Approx(2.5).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("grouped attention equals attention whose keys and values are repeated") {
+  mlir::MLIRContext context;
+  const Dims shared = {{"b", 2}, {"h", 4}, {"j", 3}, {"k", 5}, {"p", 6}};
+  Dims grouped = shared;
+  grouped["g"] = 2;
+  const Model few = models::build({.model = "attention", .dims = grouped, .dtype = DType::f32}, context);
+  const Model many = models::build({.model = "attention", .dims = shared, .dtype = DType::f32}, context);
+  const auto fewArguments = randomArguments(graphOf(few), 14);
+  auto manyArguments = randomArguments(graphOf(many), 14);
+  manyArguments[0] = fewArguments[0];
+  const size_t head = 5 * 6;
+  for (size_t argument : {1, 2})
+    for (size_t b = 0; b < 2; ++b)
+      for (size_t h = 0; h < 4; ++h)
+        for (size_t n = 0; n < head; ++n)
+          manyArguments[argument].elements[(b * 4 + h) * head + n] =
+              fewArguments[argument].elements[(b * 2 + h / 2) * head + n];
+  const auto a = evaluate(few, fewArguments), b = evaluate(many, manyArguments);
+  REQUIRE(a.size() == b.size());
+  for (size_t n = 0; n < a.size(); ++n) CHECK(a[n] == Approx(b[n]).epsilon(1e-12));
+}
+
+TEST_CASE("the paper's encoder ends normalized, and its dropout follows the seed") {
+  mlir::MLIRContext context;
+  const Model model = models::build({.model = "paper-encoder", .dims = tiny, .dtype = DType::f32}, context);
+  auto arguments = randomArguments(graphOf(model), 15);
+  const size_t last = arguments.size() - 1;  // gamma2, beta2
+  std::fill(arguments[last - 1].elements.begin(), arguments[last - 1].elements.end(), 1.0);
+  std::fill(arguments[last].elements.begin(), arguments[last].elements.end(), 0.0);
+  const auto result = evaluate(model, arguments, 1);
+  for (const Row &row : Reference::rows(result, 12)) {
+    double mean = 0, square = 0;
+    for (double value : row) mean += value / 12, square += value * value / 12;
+    CHECK(std::abs(mean) < 1e-12);
+    CHECK(square == Approx(1.0).epsilon(1e-3));
+  }
+  CHECK(evaluate(model, arguments, 1) == result);
+  CHECK(evaluate(model, arguments, 2) != result);
+}
