@@ -39,11 +39,6 @@ std::optional<int> resolveOp(const std::string &name, const std::vector<FlowOp> 
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
-FuseRules parseRules(const std::string &name) {
-  if (name == "paper") return FuseRules::paper;
-  return name == "none" ? FuseRules::none : FuseRules::standard;
-}
-
 std::string printOrder(const std::vector<std::string> &names) { return fmt::format("{}", fmt::join(names, ",")); }
 
 /// The permutation of a tensor's dimensions that a pin asks for.
@@ -68,7 +63,7 @@ Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
 }  // namespace
 
 std::string ProposedVariant::name() const {
-  return rewrites.empty() ? "as imported" : fmt::format("{}", fmt::join(rewrites, "+"));
+  return rewrites.empty() ? "unchanged" : fmt::format("{}", fmt::join(rewrites, "+"));
 }
 
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
@@ -129,7 +124,7 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::
   resolve(choices.notFused(), variant.forbidden);
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
-  return {.rules = parseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden};
+  return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden};
 }
 
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {

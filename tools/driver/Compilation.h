@@ -23,7 +23,7 @@ struct ProposedVariant {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionResult fusions;
   std::set<std::pair<int, int>> forced, forbidden;  ///< ops of this graph that --fuse and --no-fuse name
-  std::string name() const;                         ///< rewrites joined by '+'; "as imported" for none
+  std::string name() const;                         ///< rewrites joined by '+'; "unchanged" for none
 };
 
 struct SelectedVariant {

@@ -108,10 +108,9 @@ private:
   /// The plan tensor that holds `tensor` in `layout`.
   int find(int tensor, const Layout &layout) {
     const std::vector<int64_t> strides = stridesOf(layout, extentsOf(problem.tensors[size_t(tensor)]));
-    for (const int version : versions[tensor]) {
-      const runtime::PlanTensor &held = result.plan.tensors[size_t(version)];
-      if (held.strides == strides && held.offset == layout.offset) return version;
-    }
+    // A view's offset belongs to the place, not to the reader: readers ask for strides.
+    for (const int version : versions[tensor])
+      if (result.plan.tensors[size_t(version)].strides == strides) return version;
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     if (source.isArgument && mayChoose(source)) return addTensor(tensor, layout, roleOfArgument(source));
     throw Error::checkFailed("the selected plan reads '{}' with strides [{}], which nothing produced", source.name,

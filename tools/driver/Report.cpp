@@ -3,6 +3,8 @@
 
 #include "runtime/Sha256.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -129,6 +131,13 @@ json movementReport(const select::Problem &problem, const PlannedKernels &planne
   return classes;
 }
 
+/// The name an op goes by: that of its first result.
+json opLabels(const select::Problem &problem) {
+  json labels = json::array();
+  for (const std::vector<int> &outputs : problem.opOutputs) labels.push_back(problem.tensors[size_t(outputs.at(0))].name);
+  return labels;
+}
+
 json kernelOpsReport(const PlannedKernels &planned) {
   json object = json::object();
   for (const ChosenKernel &chosen : planned.kernels)
@@ -153,6 +162,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
   return {{"model", modelReport(compilation.description())},
           {"variants", variantsReport(selected)},
           {"ops", best.selection.problem().ops},
+          {"opLabels", opLabels(best.selection.problem())},
           {"fusions", fusionsReport(best.proposed.fusions, compilation.costModel().device())},
           {"fusionPrices", fusionPricesReport(best.selection)},
           {"layouts", layoutsReport(best.selection)},

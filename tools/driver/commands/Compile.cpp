@@ -5,6 +5,7 @@
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ReEmission.h"
+#include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Emit.h"
 #include "tools/driver/commands/Listings.h"

@@ -25,7 +25,7 @@ bool meet(const Ops &a, const Ops &b) {
 
 /// Ops that a name means: an op's number or name, a kernel's name or its beginning.
 Ops resolve(const runtime::Artifact &artifact, const std::string &name) {
-  const json &names = artifact.report.at("ops"), &kernels = artifact.report.at("kernelOps");
+  const json &names = artifact.report.at("opLabels"), &kernels = artifact.report.at("kernelOps");
   const std::string digits = name.starts_with('%') ? name.substr(1) : name;
   int number = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -89,7 +89,7 @@ std::string printAttempt(const json &record) {
 /// Whole-plan prices of the other choice, for pairs of ops that exchange a tensor.
 std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Ops &b) {
   std::string text;
-  const json &names = artifact.report.at("ops");
+  const json &names = artifact.report.at("opLabels");
   for (const json &price : artifact.report.at("fusionPrices")) {
     const int first = price["ops"][0], second = price["ops"][1];
     if (!(a.contains(first) && b.contains(second)) && !(a.contains(second) && b.contains(first))) continue;

@@ -3,6 +3,8 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 namespace weft::driver {
