@@ -3,6 +3,8 @@
 
 #include "tools/driver/Console.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace weft::driver {

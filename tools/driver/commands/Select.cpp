@@ -5,6 +5,8 @@
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Listings.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 namespace weft::driver {
