@@ -59,14 +59,15 @@ struct Options {
   std::optional<int64_t> maxMemory;  ///< bytes of live temporaries; filters paths
 };
 
-/// One step of a plan.
+/// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed at load. Layouts of view
+/// configurations carry the offset into the operand (slice) or result (concat); other configurations never do.
 struct Step {
   int candidate = -1;  ///< index into Problem::candidates; -1: a transpose
   int tensor = -1;     ///< the transposed tensor
   Configuration configuration;  ///< of the candidate, or of the transpose kernel
-  Cost cost;
+  Cost cost = {};
   /// The best step that would do the same work in another way (other knobs, layouts or fusion) and what it loses.
-  std::string runnerUp;
+  std::string runnerUp = {};
   double runnerUpLoss = 0;  ///< seconds, whole plan
 };
 
@@ -115,6 +116,7 @@ public:
 };
 
 /// Throws Error(unsupported) naming the op when no path exists, Error(badInput) when pins contradict.
+/// The result refers to the model, which must outlive it.
 Selection select(Problem problem, const CostModel &model, const Options &options);
 
 }  // namespace weft::select

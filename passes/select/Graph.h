@@ -1,0 +1,61 @@
+// The selection graph: nodes are (finished ops, layouts of live tensors), edges are kernels and transposes.
+//
+// Invariant: edges are sorted by source, and `order` lists the nodes so that every edge goes forward.
+#pragma once
+
+#include "passes/select/OpSet.h"
+#include "passes/select/Prices.h"
+
+#include <memory>
+
+namespace weft::select {
+
+struct Node {
+  OpSet finished;
+  int transposes = 0;  ///< made since the state that this node belongs to
+};
+
+struct Edge {
+  int source = -1, target = -1;
+  double seconds = 0;
+  int candidate = -1;        ///< -1: a transpose, or (if tensor is -1 too) the way in or out
+  size_t entry = 0;          ///< of the candidate's table
+  int tensor = -1;           ///< of a transpose
+  int from = -1, to = -1;    ///< its layouts
+  int64_t temporaryBytes = 0;  ///< live while it runs
+};
+
+struct Selection::Graph {
+  Problem problem;
+  Options options;
+  const CostModel *model = nullptr;
+  Statistics statistics;
+  std::unique_ptr<Prices> prices;
+
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  int start = 0, goal = 1;
+  double lowerBound = infinite;
+  int64_t smallestPeak = -1;  ///< over all paths, before the memory limit
+
+  std::vector<int> order;                    ///< nodes, topological
+  std::vector<size_t> firstEdge;             ///< per node, into edges
+  std::vector<std::vector<int>> incoming;    ///< per node, edge indices
+  std::vector<double> forward, backward;     ///< shortest distances from the start and to the goal
+  Plan best;
+  std::vector<int> bestPath;                 ///< edge indices
+};
+
+/// Fills nodes, edges, lowerBound and the counts of `statistics`.
+void search(Selection::Graph &graph);
+
+/// Sorts edges, orders nodes, runs the shortest paths. Throws Error(unsupported) if the goal is not reached.
+void solve(Selection::Graph &graph);
+
+/// Shortest distance from start to goal over the edges that `isAllowed`; infinite if there is no path.
+double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed);
+Plan planOf(const Selection::Graph &graph, const std::vector<int> &path);
+/// Adds the runner-up of every step to the best plan.
+void addRunnersUp(Selection::Graph &graph);
+
+}  // namespace weft::select

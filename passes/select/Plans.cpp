@@ -1,0 +1,280 @@
+// Shortest paths over the selection graph, and what can be asked of them: the plan, its runners-up, the k best, what-ifs.
+#include "passes/select/Graph.h"
+
+#include "kernel/Error.h"
+
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/graph/dag_shortest_paths.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::select {
+namespace {
+
+/// Rank of a node: finished ops, then transposes; the start first, the goal last.
+void orderNodes(Selection::Graph &graph) {
+  graph.order.resize(graph.nodes.size());
+  std::iota(graph.order.begin(), graph.order.end(), 0);
+  std::vector<std::pair<int, int>> rank;
+  for (const Node &node : graph.nodes) rank.emplace_back(node.finished.size(), node.transposes);
+  rank[static_cast<size_t>(graph.start)] = {-1, 0};
+  rank[static_cast<size_t>(graph.goal)] = {OpSet::capacity + 1, 0};
+  std::stable_sort(graph.order.begin(), graph.order.end(),
+                   [&](int a, int b) { return rank[static_cast<size_t>(a)] < rank[static_cast<size_t>(b)]; });
+}
+
+void indexEdges(Selection::Graph &graph) {
+  std::stable_sort(graph.edges.begin(), graph.edges.end(), [](const Edge &a, const Edge &b) { return a.source < b.source; });
+  graph.firstEdge.assign(graph.nodes.size() + 1, 0);
+  for (const Edge &edge : graph.edges) ++graph.firstEdge[static_cast<size_t>(edge.source) + 1];
+  std::partial_sum(graph.firstEdge.begin(), graph.firstEdge.end(), graph.firstEdge.begin());
+  graph.incoming.assign(graph.nodes.size(), {});
+  for (size_t e = 0; e < graph.edges.size(); ++e) graph.incoming[static_cast<size_t>(graph.edges[e].target)].push_back(static_cast<int>(e));
+}
+
+/// The least peak of temporaries over all paths.
+int64_t leastPeak(const Selection::Graph &graph) {
+  constexpr int64_t unreached = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> peak(graph.nodes.size(), unreached);
+  peak[static_cast<size_t>(graph.start)] = 0;
+  for (int node : graph.order) {
+    const auto n = static_cast<size_t>(node);
+    if (peak[n] == unreached) continue;
+    for (size_t e = graph.firstEdge[n]; e < graph.firstEdge[n + 1]; ++e) {
+      int64_t &target = peak[static_cast<size_t>(graph.edges[e].target)];
+      target = std::min(target, std::max(peak[n], graph.edges[e].temporaryBytes));
+    }
+  }
+  return peak[static_cast<size_t>(graph.goal)];
+}
+
+void limitMemory(Selection::Graph &graph) {
+  graph.smallestPeak = leastPeak(graph);
+  if (!graph.options.maxMemory) return;
+  const int64_t limit = *graph.options.maxMemory;
+  if (graph.smallestPeak > limit)
+    throw Error::unsupported("'{}': no plan keeps its temporaries within {} bytes; the smallest peak found is {} bytes",
+                             graph.problem.name, limit, graph.smallestPeak);
+  std::erase_if(graph.edges, [&](const Edge &edge) { return edge.temporaryBytes > limit; });
+  indexEdges(graph);
+}
+
+struct Weight {
+  double seconds = 0;
+};
+
+/// Forward distances from the start.
+std::vector<double> forwardDistances(const Selection::Graph &graph) {
+  using CsrGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, Weight, boost::no_property, size_t, size_t>;
+  std::vector<std::pair<size_t, size_t>> ends;
+  std::vector<Weight> weights;
+  for (const Edge &edge : graph.edges) {
+    ends.emplace_back(static_cast<size_t>(edge.source), static_cast<size_t>(edge.target));
+    weights.push_back({edge.seconds});
+  }
+  const CsrGraph csr(boost::edges_are_sorted, ends.begin(), ends.end(), weights.begin(), graph.nodes.size());
+  std::vector<double> distances(graph.nodes.size(), infinite);
+  const auto distanceMap = boost::make_iterator_property_map(distances.begin(), boost::get(boost::vertex_index, csr));
+  boost::dag_shortest_paths(csr, static_cast<size_t>(graph.start),
+                            boost::weight_map(boost::get(&Weight::seconds, csr)).distance_map(distanceMap).distance_inf(infinite));
+  return distances;
+}
+
+std::vector<double> backwardDistances(const Selection::Graph &graph) {
+  std::vector<double> distances(graph.nodes.size(), infinite);
+  distances[static_cast<size_t>(graph.goal)] = 0;
+  for (auto node = graph.order.rbegin(); node != graph.order.rend(); ++node)
+    for (auto e = graph.firstEdge[static_cast<size_t>(*node)]; e < graph.firstEdge[static_cast<size_t>(*node) + 1]; ++e) {
+      double &distance = distances[static_cast<size_t>(*node)];
+      distance = std::min(distance, graph.edges[e].seconds + distances[static_cast<size_t>(graph.edges[e].target)]);
+    }
+  return distances;
+}
+
+/// Backwards from the goal along edges that attain the distance; ties go to the first edge.
+std::vector<int> shortestPath(const Selection::Graph &graph) {
+  std::vector<int> path;
+  for (int node = graph.goal; node != graph.start;) {
+    const auto &incoming = graph.incoming[static_cast<size_t>(node)];
+    const auto attains = std::find_if(incoming.begin(), incoming.end(), [&](int e) {
+      const Edge &edge = graph.edges[static_cast<size_t>(e)];
+      return graph.forward[static_cast<size_t>(edge.source)] + edge.seconds == graph.forward[static_cast<size_t>(node)];
+    });
+    path.push_back(*attains);
+    node = graph.edges[static_cast<size_t>(*attains)].source;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+[[noreturn]] void reportUnreached(const Selection::Graph &graph) {
+  OpSet furthest;
+  for (size_t node = 0; node < graph.nodes.size(); ++node)
+    if (graph.forward[node] < infinite && graph.nodes[node].finished.size() > furthest.size()) furthest = graph.nodes[node].finished;
+  const int op = (OpSet::firstOps(static_cast<int>(graph.problem.ops.size())) - furthest).lowest();
+  if (op < 0) throw Error::unsupported("'{}': no transpose brings the results into the asked layouts", graph.problem.name);
+  throw Error::unsupported("'{}': no kernel takes op {} '{}' under these pins and fusions", graph.problem.name, op,
+                           graph.problem.ops[static_cast<size_t>(op)]);
+}
+
+}  // namespace
+
+void solve(Selection::Graph &graph) {
+  orderNodes(graph);
+  indexEdges(graph);
+  limitMemory(graph);
+  graph.forward = forwardDistances(graph);
+  if (!(graph.forward[static_cast<size_t>(graph.goal)] < infinite)) reportUnreached(graph);
+  graph.backward = backwardDistances(graph);
+  graph.bestPath = shortestPath(graph);
+  graph.best = planOf(graph, graph.bestPath);
+}
+
+double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed) {
+  std::vector<double> distances(graph.nodes.size(), infinite);
+  distances[static_cast<size_t>(graph.start)] = 0;
+  for (int node : graph.order) {
+    const auto n = static_cast<size_t>(node);
+    if (!(distances[n] < infinite)) continue;
+    for (size_t e = graph.firstEdge[n]; e < graph.firstEdge[n + 1]; ++e) {
+      const Edge &edge = graph.edges[e];
+      double &target = distances[static_cast<size_t>(edge.target)];
+      if (distances[n] + edge.seconds < target && isAllowed(edge)) target = distances[n] + edge.seconds;
+    }
+  }
+  return distances[static_cast<size_t>(graph.goal)];
+}
+
+Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
+  Plan plan;
+  plan.variant = graph.problem.name;
+  plan.lowerBound = graph.lowerBound;
+  std::set<std::pair<int, int>> packed;  // a parameter is packed once for each layout
+  for (int e : path) {
+    const Edge &edge = graph.edges[static_cast<size_t>(e)];
+    plan.seconds += edge.seconds;
+    plan.peakTemporaryBytes = std::max(plan.peakTemporaryBytes, edge.temporaryBytes);
+    if (edge.candidate >= 0) {
+      Step step{.candidate = edge.candidate, .configuration = graph.prices->configuration(edge.candidate, edge.entry)};
+      const Kernel &kernel = graph.problem.candidates[static_cast<size_t>(edge.candidate)].kernel;
+      if (!graph.prices->candidate(edge.candidate).isFolded) step.cost = graph.model->cost(kernel, step.configuration);
+      plan.steps.push_back(std::move(step));
+    } else if (edge.tensor >= 0) {
+      const bool isPacking = graph.prices->isFreeToPack(edge.tensor);
+      if (isPacking && !packed.insert({edge.tensor, edge.to}).second) continue;
+      Step step{.tensor = edge.tensor, .configuration = graph.prices->transposeConfiguration(edge.tensor, edge.from, edge.to)};
+      if (!isPacking) step.cost = graph.model->cost(graph.prices->identityKernel(edge.tensor), step.configuration);
+      plan.steps.push_back(std::move(step));
+    }
+  }
+  return plan;
+}
+
+namespace {
+
+/// The two best paths through edges of one candidate that differ in the entry they take.
+struct Through {
+  double seconds = infinite, otherSeconds = infinite;
+  size_t entry = 0, otherEntry = 0;
+
+  void offer(double offered, size_t offeredEntry) {
+    if (offered < seconds) {
+      if (offeredEntry != entry) otherSeconds = seconds, otherEntry = entry;
+      seconds = offered, entry = offeredEntry;
+    } else if (offeredEntry != entry && offered < otherSeconds) {
+      otherSeconds = offered, otherEntry = offeredEntry;
+    }
+  }
+};
+
+std::string printLayouts(const Kernel &kernel, const Configuration &configuration) {
+  std::string text = "layouts";
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    if (kernel.values[kernel.inputs[i]].axes.size() > 1) text += " " + print(configuration.inputs[i], kernel, kernel.values[kernel.inputs[i]]);
+  text += " ->";
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    if (kernel.values[kernel.outputs[i]].axes.size() > 1) text += " " + print(configuration.outputs[i], kernel, kernel.values[kernel.outputs[i]]);
+  return text;
+}
+
+}  // namespace
+
+void addRunnersUp(Selection::Graph &graph) {
+  const Problem &problem = graph.problem;
+  std::vector<Through> through(problem.candidates.size());
+  for (const Edge &edge : graph.edges) {
+    if (edge.candidate < 0) continue;
+    const double seconds = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds + graph.backward[static_cast<size_t>(edge.target)];
+    if (seconds < infinite) through[static_cast<size_t>(edge.candidate)].offer(seconds, edge.entry);
+  }
+  std::vector<OpSet> opsOf;
+  for (const Candidate &candidate : problem.candidates) opsOf.emplace_back(candidate.ops);
+
+  size_t stepIndex = 0;
+  for (int e : graph.bestPath) {
+    const Edge &edge = graph.edges[static_cast<size_t>(e)];
+    if (edge.candidate < 0) continue;
+    while (graph.best.steps[stepIndex].candidate != edge.candidate) ++stepIndex;
+    Step &step = graph.best.steps[stepIndex];
+    const Price &price = graph.prices->candidate(edge.candidate).table[edge.entry];
+    double best = price.secondSeconds - price.seconds;
+    if (best < infinite) step.runnerUp = graph.prices->runnerUpKnobs(edge.candidate, edge.entry);
+    for (size_t c = 0; c < through.size(); ++c) {
+      const bool isSame = static_cast<int>(c) == edge.candidate;
+      if (!opsOf[c].intersects(opsOf[static_cast<size_t>(edge.candidate)])) continue;
+      const bool useOther = isSame && through[c].entry == edge.entry;
+      const double loss = (useOther ? through[c].otherSeconds : through[c].seconds) - graph.best.seconds;
+      if (!(loss < best)) continue;
+      best = loss;
+      const Candidate &other = problem.candidates[c];
+      step.runnerUp = isSame ? printLayouts(other.kernel, graph.prices->configuration(edge.candidate, useOther ? through[c].otherEntry : through[c].entry))
+                             : fmt::format("kernel {} ({} ops)", other.name, other.ops.size());
+    }
+    step.runnerUpLoss = best < infinite ? std::max(0.0, best) : 0;
+  }
+}
+
+std::vector<Plan> Selection::kBest(int k) const {
+  /// The r-th best path to a node: its last edge, and which path to that edge's source it extends.
+  struct Path {
+    double seconds;
+    int edge, rank;
+  };
+  constexpr int repeats = 4;  // paths may be the same kernels in another order
+  const auto limit = static_cast<size_t>(std::max(1, k) * repeats);
+  std::vector<std::vector<Path>> paths(graph->nodes.size());
+  paths[static_cast<size_t>(graph->start)] = {{0, -1, -1}};
+  for (int node : graph->order) {
+    if (!(graph->backward[static_cast<size_t>(node)] < infinite)) continue;
+    std::vector<Path> &own = paths[static_cast<size_t>(node)];
+    for (int e : graph->incoming[static_cast<size_t>(node)]) {
+      const Edge &edge = graph->edges[static_cast<size_t>(e)];
+      const auto &before = paths[static_cast<size_t>(edge.source)];
+      for (size_t r = 0; r < before.size(); ++r) own.push_back({before[r].seconds + edge.seconds, e, static_cast<int>(r)});
+    }
+    std::stable_sort(own.begin(), own.end(), [](const Path &a, const Path &b) { return a.seconds < b.seconds; });
+    if (own.size() > limit) own.resize(limit);
+  }
+  std::vector<Plan> plans;
+  std::set<std::multiset<std::array<int64_t, 5>>> seen;
+  const auto &complete = paths[static_cast<size_t>(graph->goal)];
+  for (size_t r = 0; r < complete.size() && static_cast<int>(plans.size()) < k; ++r) {
+    std::vector<int> edges;
+    std::multiset<std::array<int64_t, 5>> signature;
+    auto node = static_cast<size_t>(graph->goal);
+    for (auto rank = r; paths[node][rank].edge >= 0;) {
+      const Path &path = paths[node][rank];
+      const Edge &edge = graph->edges[static_cast<size_t>(path.edge)];
+      edges.push_back(path.edge);
+      signature.insert({edge.candidate, static_cast<int64_t>(edge.entry), edge.tensor, edge.from, edge.to});
+      node = static_cast<size_t>(edge.source);
+      rank = static_cast<size_t>(path.rank);
+    }
+    std::reverse(edges.begin(), edges.end());
+    if (seen.insert(signature).second) plans.push_back(planOf(*graph, edges));
+  }
+  return plans;
+}
+
+}  // namespace weft::select

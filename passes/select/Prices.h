@@ -1,0 +1,121 @@
+// Everything the search needs to know of kernels and tensors, as tables: the layouts a tensor may have, the price of every
+// candidate under every combination of them, the price of every transpose.
+//
+// Layouts are numbered per tensor; the tables speak of numbers only.
+#pragma once
+
+#include "passes/configure/Family.h"
+#include "passes/select/Selection.h"
+
+#include <limits>
+
+namespace weft::select {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+/// Kept layouts of a tensor fit the bits of a mask.
+using LayoutMask = uint32_t;
+constexpr size_t maximumLayouts = 24;
+
+/// The best and the second best way to run a candidate under one combination of layouts.
+struct Price {
+  double seconds = infinite, secondSeconds = infinite;
+  int16_t space = -1, knobs = -1, secondSpace = -1, secondKnobs = -1;  ///< indices into `spaces` and its knobs
+  int32_t tuple = -1;  ///< of the best space, where that has tuples (a view's offsets)
+
+  void offer(double seconds, int space, int knobs, int tuple);
+};
+
+/// One candidate under every combination of kept layouts of its operands: a dense table, the last operand fastest.
+struct CandidatePrices {
+  std::vector<int> operands;              ///< tensors: inputs, then outputs
+  std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
+  std::vector<Price> table;
+  std::vector<ConfigurationSpace> spaces;
+  double bestSeconds = infinite;          ///< over all layouts, also those that were cut
+  bool isFolded = false;                  ///< runs once, when parameters are loaded
+
+  size_t indexOf(const std::vector<int> &choice) const;
+  std::vector<int> choiceOf(size_t index) const;  ///< positions in `choices`
+};
+
+class Prices {
+public:
+  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration, Error(badInput) when pins
+  /// contradict.
+  Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics);
+
+  const std::vector<Layout> &layouts(int tensor) const { return keptLayouts[static_cast<size_t>(tensor)]; }
+  int numberOf(int tensor, const Layout &layout) const;  ///< -1: not kept
+  bool isFreeToPack(int tensor) const { return freeToPack[static_cast<size_t>(tensor)]; }
+  /// The layout that the caller hands over or wants; nothing if it is free.
+  std::optional<int> pinned(int tensor) const;
+  const CandidatePrices &candidate(int index) const { return candidates[static_cast<size_t>(index)]; }
+  bool isUsable(int candidate) const { return usable[static_cast<size_t>(candidate)]; }
+
+  /// Seconds of a transpose between two kept layouts of a tensor.
+  double transposeSeconds(int tensor, int from, int to) const;
+  /// The cheapest source among the layouts of a mask.
+  std::pair<int, double> cheapestTranspose(int tensor, LayoutMask available, int to) const;
+
+  Configuration configuration(int candidate, size_t index) const;
+  std::string runnerUpKnobs(int candidate, size_t index) const;
+  Configuration transposeConfiguration(int tensor, int from, int to) const;
+  Kernel identityKernel(int tensor) const;
+
+private:
+  void choosePins();
+  void findFolded();
+  void filterCandidates();
+  void keepLayouts();
+  void buildTable(int candidate);
+  void checkCover() const;
+
+  const Problem &problem;
+  const CostModel &model;
+  const Options &options;
+  Statistics &statistics;
+  std::vector<std::optional<Layout>> pins;
+  std::vector<bool> freeToPack, usable;
+  std::vector<std::vector<Layout>> keptLayouts;
+  std::vector<CandidatePrices> candidates;
+  std::vector<std::vector<std::map<Layout, double>>> bestByLayout;  ///< candidate, operand -> layout -> best seconds
+
+  struct TransposePrice {
+    double seconds = infinite;
+    Knobs knobs;
+  };
+  mutable std::map<std::array<int, 3>, TransposePrice> transposes;
+  const TransposePrice &transpose(int tensor, int from, int to) const;
+};
+
+/// For one loop space: the seconds of every knob and operand layout, so that combinations are sums.
+class LoopTable {
+public:
+  LoopTable(const Kernel &kernel, const Device &device, const ConfigurationSpace &space,
+            const std::vector<std::vector<Layout>> &layouts);
+
+  size_t knobsCount() const { return rows.size(); }
+  /// Index into the space's knobs.
+  int knobsOf(size_t row) const { return rows[row].knobs; }
+  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
+  double seconds(size_t row, const std::vector<int> &choice) const;
+  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
+  double best(size_t row, int fixed, int choice) const;
+
+private:
+  struct Term {
+    double seconds;
+    bool isVector;
+  };
+  struct Row {
+    int knobs;
+    int width;
+    double share, issueSeconds, launchSeconds;
+    std::vector<std::vector<Term>> terms = {};  ///< operand, layout
+    std::vector<double> cheapest = {};          ///< operand
+    double total(double operandSeconds) const { return launchSeconds + std::max(operandSeconds / share, issueSeconds); }
+  };
+  std::vector<Row> rows;
+};
+
+}  // namespace weft::select

@@ -1,0 +1,139 @@
+// select() and the questions that the solved graph answers without a new search.
+#include "passes/select/Selection.h"
+
+#include "kernel/Error.h"
+#include "passes/select/Graph.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace weft::select {
+
+int64_t Tensor::elements() const {
+  int64_t product = 1;
+  for (const Axis &axis : axes) product *= axis.extent;
+  return product;
+}
+
+int64_t Tensor::bytes() const { return elements() * sizeOf(dtype); }
+
+Selection::Selection() : graph(std::make_unique<Graph>()) {}
+Selection::Selection(Selection &&) noexcept = default;
+Selection &Selection::operator=(Selection &&) noexcept = default;
+Selection::~Selection() = default;
+
+const Problem &Selection::problem() const { return graph->problem; }
+const Plan &Selection::best() const { return graph->best; }
+const Statistics &Selection::statistics() const { return graph->statistics; }
+
+namespace {
+
+Selection solveOnce(Problem problem, const CostModel &model, const Options &options) {
+  Selection selection;
+  Selection::Graph &graph = *selection.graph;
+  graph.problem = std::move(problem);
+  graph.options = options;
+  graph.model = &model;
+  graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics);
+  search(graph);
+  solve(graph);
+  addRunnersUp(graph);
+  return selection;
+}
+
+/// Whether nothing fixes the layout of a tensor beforehand.
+bool isFree(const Tensor &tensor, const Options &options) {
+  return !tensor.pinned && (options.free || !(tensor.isArgument || tensor.isResult));
+}
+
+/// Tied tensors that nothing pins: every layout of the pair is pinned in turn, and the best wins.
+Selection solveTied(const Problem &problem, const CostModel &model, const Options &options) {
+  for (const auto &[a, b] : problem.tiedTensors) {
+    const Tensor &tensor = problem.tensors[static_cast<size_t>(a)];
+    if (!isFree(tensor, options) || !isFree(problem.tensors[static_cast<size_t>(b)], options)) continue;
+    std::vector<int64_t> extents;
+    for (const Axis &axis : tensor.axes) extents.push_back(axis.extent);
+    std::optional<Selection> best;
+    std::optional<Error> failure;
+    for (const Layout &layout : distinctLayouts(extents)) {
+      Problem pinned = problem;
+      pinned.tensors[static_cast<size_t>(a)].pinned = pinned.tensors[static_cast<size_t>(b)].pinned = layout;
+      try {
+        Selection selection = solveTied(pinned, model, options);
+        if (!best || selection.best().seconds < best->best().seconds) best.emplace(std::move(selection));
+      } catch (const Error &error) {
+        if (error.kind != ErrorKind::unsupported) throw;
+        failure.emplace(error);
+      }
+    }
+    if (!best) throw *failure;
+    return std::move(*best);
+  }
+  return solveOnce(problem, model, options);
+}
+
+/// Position of a tensor among the operands of every candidate that decides its layout: the producers, or for arguments and
+/// parameters the consumers; -1 elsewhere.
+std::vector<int> decidingOperand(const Selection::Graph &graph, int tensor) {
+  const Tensor &facts = graph.problem.tensors[static_cast<size_t>(tensor)];
+  const bool byConsumers = facts.isArgument || graph.prices->isFreeToPack(tensor);
+  std::vector<int> positions;
+  for (const Candidate &candidate : graph.problem.candidates) {
+    const auto &tensors = byConsumers ? candidate.inputs : candidate.outputs;
+    const auto found = std::find(tensors.begin(), tensors.end(), tensor);
+    const auto first = byConsumers ? 0 : candidate.inputs.size();
+    positions.push_back(found == tensors.end() ? -1 : static_cast<int>(first + static_cast<size_t>(found - tensors.begin())));
+  }
+  return positions;
+}
+
+}  // namespace
+
+Selection select(Problem problem, const CostModel &model, const Options &options) {
+  const auto begin = std::chrono::steady_clock::now();
+  Selection selection = solveTied(problem, model, options);
+  selection.graph->statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return selection;
+}
+
+std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) const {
+  std::vector<int64_t> extents;
+  for (const Axis &axis : graph->problem.tensors[static_cast<size_t>(tensor)].axes) extents.push_back(axis.extent);
+  const int number = graph->prices->numberOf(tensor, normalized(layout, extents));
+  if (number < 0) return std::nullopt;
+  const std::vector<int> positions = decidingOperand(*graph, tensor);
+  const double seconds = shortestOver(*graph, [&](const Edge &edge) {
+    const int position = edge.candidate < 0 ? -1 : positions[static_cast<size_t>(edge.candidate)];
+    if (position < 0) return true;
+    const CandidatePrices &prices = graph->prices->candidate(edge.candidate);
+    if (prices.isFolded) return true;
+    const std::vector<int> choice = prices.choiceOf(edge.entry);
+    return prices.choices[static_cast<size_t>(position)][static_cast<size_t>(choice[static_cast<size_t>(position)])] == number;
+  });
+  if (!(seconds < infinite)) return std::nullopt;
+  return std::max(0.0, seconds - graph->best.seconds);
+}
+
+std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const {
+  std::vector<bool> hasOne, hasBoth;
+  for (const Candidate &candidate : graph->problem.candidates) {
+    const OpSet ops(candidate.ops);
+    hasOne.push_back(ops.contains(opA) != ops.contains(opB));
+    hasBoth.push_back(ops.contains(opA) && ops.contains(opB));
+  }
+  const double seconds = shortestOver(*graph, [&](const Edge &edge) {
+    return edge.candidate < 0 || !(fused ? hasOne : hasBoth)[static_cast<size_t>(edge.candidate)];
+  });
+  if (!(seconds < infinite)) return std::nullopt;
+  return std::max(0.0, seconds - graph->best.seconds);
+}
+
+std::vector<std::pair<Layout, double>> Selection::layoutPrices(int tensor) const {
+  std::vector<std::pair<Layout, double>> prices;
+  for (const Layout &layout : graph->prices->layouts(tensor))
+    if (const auto loss = whatIfLayout(tensor, layout)) prices.emplace_back(layout, *loss);
+  std::stable_sort(prices.begin(), prices.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+  return prices;
+}
+
+}  // namespace weft::select
