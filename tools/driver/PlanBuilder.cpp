@@ -230,9 +230,12 @@ std::vector<std::string> printOps(const Kernel &kernel) {
     std::vector<std::string> operands, results;
     for (const int value : op.operands) operands.push_back(name(value));
     for (const int value : op.results) results.push_back(name(value));
+    const auto spec = op.attributes.find("spec");
+    const std::string einsum = spec == op.attributes.end() ? "" : fmt::format(" \"{}\"", std::get<std::string>(spec->second));
     std::string over;
-    for (const int axis : op.reducedAxes) over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
-    lines.push_back(fmt::format("{} = {} {}{}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "), over));
+    if (einsum.empty())
+      for (const int axis : op.reducedAxes) over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
+    lines.push_back(fmt::format("{} = {}{} {}{}", fmt::join(results, ", "), op.name, einsum, fmt::join(operands, ", "), over));
   }
   return lines;
 }

@@ -1,0 +1,192 @@
+"""Artifacts: written whole or not at all, reproducible, edited by hand and emitted again."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from weft_command import CommandTest, TINY, WEFT
+
+# stmatrix to a constant shared-memory address: NVRTC 13.0 itself dies of it (see tests/nvrtc/build_test.cpp).
+CRASHING = ('extern "C" __global__ void NAME(unsigned *x) {\n'
+            '  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :: "r"(0), "r"(x[0]));\n}\n')
+
+
+class Writing(CommandTest):
+    def test_compile_writes_a_whole_artifact(self):
+        result = self.weft('compile', *TINY, '-o', 'out')
+        self.assertIn('wrote out', result.out)
+        self.assertEqual(result.err, '')  # no progress in a pipe
+        plan = self.assertWholeArtifact('out')
+        self.assertGreater(plan['predictedSeconds'], 0)
+        self.assertLessEqual(plan['lowerBoundSeconds'], plan['predictedSeconds'] * (1 + 1e-9))
+
+    def test_same_input_same_bytes(self):
+        self.weft('compile', *TINY, '-o', 'a')
+        self.weft('compile', *TINY, '-o', 'b')
+        self.assertEqual(self.files('a'), self.files('b'))
+        self.assertEqual(self.weft('diff', 'a', 'b').out, 'equal\n')
+
+    def test_diff_of_different_plans_exits_1(self):
+        self.weft('compile', *TINY, '-o', 'a')
+        self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b')
+        result = self.weft('diff', 'a', 'b', '--json', code=1).json()
+        self.assertFalse(result['equal'])
+        self.assertTrue(result['removed'] and result['added'])
+        self.assertGreater(result['seconds'][1], result['seconds'][0])
+
+    def test_output_folder_that_is_no_artifact_is_kept(self):
+        (self.folder / 'precious').mkdir()
+        self.write('precious/thesis.txt', 'years of work')
+        before = self.files()
+        self.fails(2, 'compile', *TINY, '-o', 'precious', says=['precious'])
+        self.assertNothingLeft(before)
+
+    def test_output_below_a_file(self):
+        self.write('file', 'text')
+        before = self.files()
+        self.fails(2, 'compile', *TINY, '-o', 'file/out', says=['file'])
+        self.assertNothingLeft(before)
+
+    def test_unwritable_output_folder(self):
+        if os.geteuid() == 0:
+            # Root may write anywhere but where the kernel itself refuses.
+            self.fails(2, 'compile', *TINY, '-o', '/proc/weft-out', says=['/proc'])
+            return
+        (self.folder / 'locked').mkdir(mode=0o500)
+        self.fails(2, 'compile', *TINY, '-o', 'locked/out', says=['locked'])
+
+    def test_no_output_folder(self):
+        self.fails(2, 'compile', *TINY, says=['-o DIR'])
+
+
+class Nvrtc(CommandTest):
+    MISSING = {'WEFT_NVRTC': 'none'}
+
+    def test_without_nvrtc_the_text_is_written(self):
+        result = self.weft('compile', *TINY, '-o', 'out', env=self.MISSING)
+        self.assertIn('cubins: skipped, no NVRTC', result.out)
+        plan = self.assertWholeArtifact('out')
+        self.assertEqual([kernel['cubin'] for kernel in plan['kernels']], [''] * len(plan['kernels']))
+        self.assertTrue(any(kernel['source'] for kernel in plan['kernels']))
+
+    def test_without_nvrtc_strict_exits_4(self):
+        self.fails(4, 'compile', *TINY, '--strict', '-o', 'out', env=self.MISSING, says=['no NVRTC', '--strict'])
+        self.assertNothingLeft({})
+
+
+class Profile(CommandTest):
+    def test_missing(self):
+        self.fails(2, 'compile', *TINY, '--profile', 'none.profile', '-o', 'out', says=['none.profile'])
+        self.assertNothingLeft({})
+
+    def test_garbage(self):
+        path = self.write('bad.profile', 'this is no profile\n')
+        self.fails(2, 'select', *TINY, '--profile', path, says=['bad.profile'])
+
+
+class HandEdits(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.weft('compile', *TINY, '-o', 'out')
+        self.plan = json.loads((self.folder / 'out/plan.json').read_text())
+        self.kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
+        self.source = self.folder / 'out' / self.kernel['source']
+
+    def test_emit_of_an_untouched_artifact_changes_nothing(self):
+        before = self.files('out')
+        self.assertEqual(self.weft('emit', 'out').err, '')
+        self.assertEqual(self.files('out'), before)
+
+    def test_edited_kernel_is_kept_and_built(self):
+        self.source.write_text(self.source.read_text() + '// tuned by hand\n')
+        result = self.weft('emit', 'out')
+        self.assertIn(f"{self.kernel['source']} differs from the generated text; the edit is kept", result.err)
+        self.assertIn('// tuned by hand', self.source.read_text())
+        self.assertWholeArtifact('out')
+        self.weft('emit', 'out', '--discard-edits')
+        self.assertNotIn('// tuned by hand', self.source.read_text())
+
+    def test_kernel_that_does_not_compile_leaves_the_artifact(self):
+        self.source.write_text('extern "C" __global__ void broken( {\n')
+        before = self.files('out')
+        if not any(kernel['cubin'] for kernel in self.plan['kernels']):
+            self.skipTest('no NVRTC')
+        self.fails(1, 'emit', 'out', says=[self.kernel['name'], 'error'])
+        self.assertEqual(self.files('out'), before)
+
+    def test_kernel_that_crashes_the_compiler_leaves_the_artifact(self):
+        if not any(kernel['cubin'] for kernel in self.plan['kernels']):
+            self.skipTest('no NVRTC')
+        self.source.write_text(CRASHING.replace('NAME', self.kernel['name']))
+        before = self.files('out')
+        self.fails(1, 'emit', 'out', says=[self.kernel['name'], 'worker crashed'])
+        self.assertEqual(self.files('out'), before)
+
+    def test_edited_knob_is_taken(self):
+        knobs = self.kernel['knobs']
+        knobs['threads'] = 256 if knobs['threads'] != 256 else 128
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.weft('emit', 'out', '-o', 'edited')
+        after = self.assertWholeArtifact('edited')
+        edited = next(kernel for kernel in after['kernels'] if kernel['name'] == self.kernel['name'])
+        self.assertEqual(edited['knobs'], knobs)
+        self.assertEqual(edited['block'][0] * edited['block'][1] * edited['block'][2], knobs['threads'])
+
+    def test_illegal_knob_is_refused(self):
+        self.kernel['knobs']['vectorWidth'] = 3
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        before = self.files('out')
+        self.fails(2, 'emit', 'out', says=[self.kernel['name'], 'not legal'])
+        self.assertEqual(self.files('out'), before)
+
+    def test_unknown_knob_is_refused(self):
+        self.kernel['knobs']['vectorWidht'] = 8
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.fails(2, 'emit', 'out', says=["'vectorWidht'", "'vectorWidth'"])
+
+    def test_truncated_plan(self):
+        path = self.folder / 'out/plan.json'
+        path.write_text(path.read_text()[:200])
+        self.fails(1, 'explain', 'out', says=['plan.json'])
+
+    def test_no_artifact(self):
+        self.fails(2, 'explain', 'nowhere', says=['nowhere'])
+
+
+class Interrupted(CommandTest):
+    def test_killed_compile_leaves_no_artifact_and_the_next_one_works(self):
+        for delay in (0.05, 0.3, 1.0):
+            process = subprocess.Popen([WEFT, 'compile', *TINY, '-o', 'out'], cwd=self.folder,
+                                       env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            if (self.folder / 'out').exists():
+                self.assertWholeArtifact('out')
+        self.weft('compile', *TINY, '-o', 'out')
+        self.assertWholeArtifact('out')
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ['cache', 'out'])
+        self.weft('cache', 'verify')
+
+    def test_two_compiles_into_one_cache(self):
+        command = [WEFT, 'compile', *TINY, '-o']
+        running = [subprocess.Popen([*command, name], cwd=self.folder, env=self.environment(),
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for name in ('a', 'b')]
+        for process in running:
+            _, message = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, 0, message)
+        self.assertEqual(self.files('a'), self.files('b'))
+        self.weft('cache', 'verify')
+
+    def test_lost_cache_is_rebuilt(self):
+        self.weft('compile', *TINY, '-o', 'a')
+        shutil.rmtree(self.cache, ignore_errors=True)
+        self.weft('compile', *TINY, '-o', 'b')
+        self.assertEqual(self.files('a'), self.files('b'))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,153 @@
+"""Bad models and dimensions: message, exit code, and nothing left behind."""
+import json
+import unittest
+
+from weft_command import CommandTest, TINY
+
+BERT = {'model_type': 'bert', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128,
+        'hidden_act': 'gelu', 'max_position_embeddings': 128, 'layer_norm_eps': 1e-12,
+        'hidden_dropout_prob': 0.1, 'attention_probs_dropout_prob': 0.1}
+
+
+class BadModel(CommandTest):
+    def refuses(self, code, *arguments, says=()):
+        before = self.files()
+        self.fails(code, 'compile', *arguments, '-o', 'out', says=says)
+        self.assertNothingLeft(before)
+
+    def config(self, **changes):
+        values = {**BERT, **changes}
+        return self.write('config.json', json.dumps({key: value for key, value in values.items() if value is not None}))
+
+    def test_unknown_preset_names_the_nearest(self):
+        self.refuses(2, 'bert-larg', says=["unknown preset 'bert-larg'", "nearest is 'bert-large'"])
+
+    def test_missing_file(self):
+        self.refuses(2, 'nowhere/config.json', says=['nowhere/config.json'])
+
+    def test_truncated_config(self):
+        path = self.config()
+        path.write_text(path.read_text()[:40])
+        self.refuses(2, 'config.json', says=['config.json', 'not valid JSON'])
+
+    def test_config_that_is_no_object(self):
+        self.write('config.json', '[1, 2]')
+        self.refuses(2, 'config.json', says=['config.json', 'object'])
+
+    def test_hidden_size_not_divisible_by_heads(self):
+        self.config(num_attention_heads=5)
+        self.refuses(2, 'config.json', says=['config.json', 'hidden_size', '64', '5'])
+
+    def test_wrong_type_of_a_key(self):
+        self.config(hidden_size='large')
+        self.refuses(2, 'config.json', says=['hidden_size', 'integer'])
+
+    def test_missing_key(self):
+        self.config(num_attention_heads=None)
+        self.refuses(2, 'config.json', says=['num_attention_heads'])
+
+    def test_unknown_family(self):
+        self.config(model_type='mamba')
+        self.refuses(3, 'config.json', says=['mamba', 'bert'])
+
+    def test_key_that_changes_the_mathematics(self):
+        self.config(position_embedding_type='relative_key')
+        self.refuses(3, 'config.json', says=['position_embedding_type', 'relative_key'])
+
+    def test_harmless_keys_are_listed(self):
+        self.config(vocab_size=100, torch_dtype='float32')
+        result = self.weft('import', 'config.json', '--json')
+        self.assertIn('vocab_size', result.json()['ignoredKeys'])
+
+
+class BadDimension(CommandTest):
+    def refuses(self, *dims, says=()):
+        flags = [part for dim in dims for part in ('--dim', dim)]
+        self.fails(2, 'compile', 'paper-encoder', *flags, '-o', 'out', says=says)
+        self.assertNothingLeft({})
+
+    def test_unknown(self):
+        self.refuses('z=4', says=["'z'", 'known:'])
+
+    def test_zero(self):
+        self.refuses('j=0', says=['--dim j=0', 'at least 1'])
+
+    def test_negative(self):
+        self.refuses('j=-3', says=['--dim j=-3', 'at least 1'])
+
+    def test_overflowing(self):
+        self.refuses('j=99999999999999999999', says=['--dim j=', 'larger than 9223372036854775807'])
+
+    def test_product_overflows(self):
+        self.refuses('b=4611686018427387904', says=['4611686018427387904'])
+
+    def test_no_number(self):
+        self.refuses('j=many', says=['--dim j=many', 'positive integer'])
+
+    def test_no_equals(self):
+        self.refuses('j', says=['--dim j', 'NAME=VALUE'])
+
+    def test_twice(self):
+        self.refuses('j=4', 'j=8', says=["'j' is given twice"])
+
+    def test_contradiction(self):
+        self.refuses('i=100', 'h=16', says=['100'])
+
+
+class BadGraph(CommandTest):
+    GRAPH = ('!a = tensor<4x8xf32, #weft.axes<i, k>>\n!b = tensor<8x6xf32, #weft.axes<k, j>>\n'
+             '!c = tensor<4x6xf32, #weft.axes<i, j>>\n'
+             'weft.graph @product(%x: !a, %y: !b) -> (!c) {\n'
+             '  %z = weft.contract "SPEC" %x, %y : (!a, !b) -> !c\n  weft.return %z : !c\n}\n')
+
+    def refuses(self, text, code=2, says=()):
+        self.write('graph.mlir', text)
+        before = self.files()
+        self.fails(code, 'compile', 'graph.mlir', '-o', 'out', says=['graph.mlir', *says])
+        self.assertNothingLeft(before)
+
+    def test_the_good_graph_imports(self):
+        self.write('graph.mlir', self.GRAPH.replace('SPEC', 'ik,kj->ij'))
+        first = self.weft('import', 'graph.mlir').out
+        self.assertIn('weft.contract "ik,kj->ij"', first)
+        self.write('again.mlir', first)
+        self.assertEqual(self.weft('import', 'again.mlir').out, first)
+
+    def test_truncated(self):
+        self.refuses(self.GRAPH.replace('SPEC', 'ik,kj->ij')[:-30])
+
+    def test_no_graph(self):
+        self.refuses('module {}\n', says=['no weft.graph'])
+
+    def test_garbage(self):
+        self.refuses('\x01\x02 not mlir')
+
+    def test_unknown_letter(self):
+        self.refuses(self.GRAPH.replace('SPEC', 'ik,kj->iz'), says=['5:', 'z'])
+
+    def test_repeated_letter(self):
+        self.refuses(self.GRAPH.replace('SPEC', 'ii,kj->ij'), says=['5:', 'i'])
+
+    def test_extents_disagree(self):
+        self.refuses(self.GRAPH.replace('SPEC', 'ik,kj->ij').replace('8x6', '9x6'), says=['8', '9'])
+
+
+class Unsupported(CommandTest):
+    def test_dtype(self):
+        self.fails(3, 'compile', *TINY, '--dtype', 'f64', '-o', 'out', says=['f64', 'f16'])
+
+    def test_target(self):
+        self.fails(3, 'compile', *TINY, '--target', 'sm_91', '-o', 'out', says=["'sm_91'", 'sm_90a'])
+
+    def test_device(self):
+        self.fails(2, 'compile', *TINY, '--device', 'h20', '-o', 'out', says=['h20', 'h200'])
+
+    def test_model_only_devices_select_but_do_not_emit(self):
+        for device in ('v100', 't4'):
+            self.fails(3, 'compile', *TINY, '--device', device, '-o', 'out', says=[device, 'model-only'])
+            self.assertIn('candidate kernels', self.weft('select', *TINY, '--device', device).out)
+        self.assertNothingLeft({})
+
+
+if __name__ == '__main__':
+    unittest.main()

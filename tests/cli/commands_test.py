@@ -1,0 +1,191 @@
+"""Every command: --help, --json, exit codes of usage errors, and what the views say about one artifact."""
+import json
+import unittest
+
+from weft_command import CommandTest, TINY
+
+COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'explain', 'diff', 'cache', 'env', 'devices')
+
+
+class Usage(CommandTest):
+    def test_help(self):
+        self.assertTrue(all(command in self.weft('--help').out for command in COMMANDS))
+        for command in COMMANDS:
+            text = self.weft(command, '--help').out
+            self.assertIn('--json', text, command)
+
+    def test_usage_errors_exit_2(self):
+        self.fails(2, 'compil', says=["unknown command 'compil'", "'compile'"])
+        self.fails(2, says=['--help'])
+        self.fails(2, 'compile', says=['model'])
+        self.fails(2, 'compile', *TINY, '--no-such-flag', '-o', 'out', says=['--no-such-flag'])
+        self.fails(2, 'compile', *TINY, '--attention', 'flush', '-o', 'out', says=['flush'])
+        self.fails(2, 'compile', *TINY, '--stop-after', 'fusing', says=["'fusing'", "'fuse'"])
+        self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x', says=['before'])
+        self.fails(2, 'compile', *TINY, '--max-memory', 'lots', '-o', 'out', says=['--max-memory lots'])
+        self.fails(2, 'compile', *TINY, '--fuse', 'q', '-o', 'out', says=['--fuse q', 'A,B'])
+        self.fails(2, 'compile', *TINY, '--pin', 'nothing=bj', '-o', 'out', says=['nothing'])
+        self.fails(3, 'compile', *TINY, '--start-from', 'select', '-o', 'out', says=['start from fuse'])
+
+    def test_no_colour_in_a_pipe(self):
+        self.assertNotIn('\033', self.weft('devices').out)
+
+    def test_env_and_devices(self):
+        names = [knob['name'] for knob in self.weft('env', '--json').json()['variables']]
+        self.assertIn('WEFT_CACHE_DIR', names)
+        self.assertEqual(names, sorted(names))
+        devices = {device['name']: device for device in self.weft('devices', '--json').json()}
+        self.assertFalse(devices['v100']['canEmit'])
+        self.assertEqual(devices['h200']['architecture'], 'sm_90a')
+        self.assertTrue(devices['h200']['sources']['copyBandwidth'])
+        self.assertIn('copyBandwidth', self.weft('devices', 'h200').out)
+
+
+class Phases(CommandTest):
+    def test_graph_between_phases(self):
+        imported = self.weft('compile', *TINY, '--stop-after', 'import').out
+        self.assertEqual(imported, self.weft('import', *TINY).out)
+        self.write('graph.mlir', imported)
+        from_file = self.weft('compile', 'graph.mlir', '--stop-after', 'attention').out
+        self.assertIn('// variant: ', from_file)
+        self.assertEqual(from_file.count('weft.graph'), from_file.count('// variant: '))
+        selected = self.weft('compile', 'graph.mlir', '--stop-after', 'select').out
+        self.assertIn('weft.kernel', selected)
+        self.assertIn('layouts', selected)
+
+    def test_records_and_candidates(self):
+        records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
+        attempts = [record for variant in records.values() for record in variant]
+        self.assertTrue(any(record['accepted'] for record in attempts))
+        refused = [record for record in attempts if not record['accepted']]
+        self.assertTrue(refused)
+        self.assertTrue(all(record['code'].startswith('F') and record['reason'] for record in refused))
+        kernels = self.weft('compile', *TINY, '--stop-after', 'configure', '--json').json()
+        self.assertTrue(all(kernel['configurations'] > 0 for variant in kernels.values() for kernel in variant))
+
+    def test_lowering_prints_programs(self):
+        self.assertTrue(self.weft('compile', *TINY, '--stop-after', 'lower').out.strip())
+
+    def test_start_from_an_artifact(self):
+        self.weft('compile', *TINY, '--stop-after', 'emit', '-o', 'out')
+        self.weft('compile', 'out', '--start-from', 'emit', '-o', 'again')
+        self.weft('compile', *TINY, '-o', 'direct')
+        again, direct = self.files('again'), self.files('direct')
+        self.assertEqual({name for name in again}, {name for name in direct})
+        self.assertEqual([name for name in again if name.startswith('kernels/') and again[name] != direct[name]], [])
+
+
+class Choices(CommandTest):
+    def select(self, *flags):
+        return self.weft('select', *TINY, '--json', *flags).json()
+
+    def best(self, *flags):
+        return self.select(*flags)['variants'][0]
+
+    def test_every_restriction_costs(self):
+        free = self.best()['seconds']
+        for flags in (['--fuse-rules', 'none'], ['--attention', 'decomposed'], ['--stacking', 'separate']):
+            self.assertGreaterEqual(self.best(*flags)['seconds'], free * (1 - 1e-9), flags)
+        self.assertLessEqual(self.best('--free')['seconds'], free * (1 + 1e-9))
+
+    def test_alternatives_are_sorted(self):
+        seconds = [plan['seconds'] for plan in self.select('--alternatives', '4')['alternatives']]
+        self.assertEqual(seconds, sorted(seconds))
+
+    def test_pin_is_kept_and_priced(self):
+        prices = self.tensor_prices()
+        tensor, layouts = next((name, entry['prices']) for name, entry in sorted(prices.items())
+                               if len(entry['prices']) > 1 and not entry['pinned'])
+        worst = layouts[-1]
+        self.weft('compile', *TINY, '--pin', f"{tensor}={worst['layout']}", '-o', 'pinned')
+        result = self.weft('explain', 'pinned', '--layout', tensor).out
+        self.assertIn('the pin costs', result)
+
+    def tensor_prices(self):
+        self.weft('compile', *TINY, '--stacking', 'separate', '--attention', 'unfused', '-o', 'out')
+        return json.loads((self.folder / 'out/report.json').read_text())['layouts']
+
+    def test_memory_limit(self):
+        result = self.fails(3, 'select', *TINY, '--max-memory', '1K')
+        self.assertRegex(result.err, r'[0-9]')  # the smallest peak found
+
+    def test_dot(self):
+        self.weft('select', *TINY, '--dot', 'graph.dot')
+        text = (self.folder / 'graph.dot').read_text()
+        self.assertTrue(text.startswith('digraph') or text.startswith('//'))
+        self.assertIn('->', text)
+
+
+class Views(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.weft('compile', *TINY, '-o', 'out')
+        self.plan = json.loads((self.folder / 'out/plan.json').read_text())
+
+    def test_kernels(self):
+        rows = self.weft('explain', 'out', '--json').json()['kernels']
+        self.assertEqual([row['name'] for row in rows], [kernel['name'] for kernel in self.plan['kernels']])
+        self.assertAlmostEqual(sum(row['share'] for row in rows), 1, places=6)
+        self.assertTrue(all(row['bytesMoved'] >= row['bytesNecessary'] for row in rows if row['family'] != 'view'))
+        text = self.weft('explain', 'out').out
+        self.assertIn('modelled', text)
+        self.assertIn('lower bound', text)
+        self.assertIn('placeholder', text)
+        for row in rows:
+            self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
+
+    def test_unknown_kernel_names_the_nearest(self):
+        name = self.plan['kernels'][0]['name']
+        self.fails(2, 'explain', 'out', '--kernel', name + 'x', says=[f"'{name}'"])
+
+    def test_fusion(self):
+        report = json.loads((self.folder / 'out/report.json').read_text())
+        kernel, ops = next((name, ops) for name, ops in report['kernelOps'].items() if len(ops) > 1)
+        self.assertIn('fused: both are in ' + kernel, self.weft('explain', 'out', '--fusion', f'{ops[0]},{ops[1]}').out)
+        refused = next(record for record in report['fusions'] if not record['accepted'] and len(record['ops']) == 2)
+        text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*refused['ops'])).out
+        self.assertIn(f"{refused['code']} {refused['reason']}", text)
+        self.assertIn('would save', text)
+        self.fails(2, 'explain', 'out', '--fusion', 'nothing,0', says=["'nothing'"])
+
+    def test_movement(self):
+        ledger = self.weft('explain', 'out', '--movement', '--json').json()
+        self.assertLess(ledger['fused'], ledger['unfused'])
+        self.assertGreaterEqual(ledger['moved'], ledger['fused'])
+
+    def test_cache(self):
+        statistics = self.weft('cache', 'stat', '--json').json()
+        if not any(kernel['cubin'] for kernel in self.plan['kernels']):
+            self.skipTest('no NVRTC')
+        self.assertGreater(statistics['entries'], 0)
+        self.assertIn('in the cache', self.weft('explain', 'out', '--cache-miss').out)
+        self.assertEqual(self.weft('cache', 'verify', '--json').json()['broken'], [])
+        cubin = next(self.cache.rglob('*.cubin'))
+        cubin.write_bytes(b'damaged')
+        self.weft('cache', 'verify', code=1)
+        self.weft('compile', *TINY, '-o', 'again')
+        self.weft('cache', 'verify')
+        self.assertEqual(self.files('out'), self.files('again'))
+        self.weft('cache', 'gc', '--keep', '0')
+        self.assertEqual(self.weft('cache', 'stat', '--json').json()['entries'], 0)
+        self.assertIn('not in the cache', self.weft('explain', 'out', '--cache-miss').out)
+
+
+class LargeTensor(CommandTest):
+    def test_more_than_2_to_the_31_elements(self):
+        # scores: 4 x 16 x 8192 x 8192 elements = 2^32
+        result = self.weft('compile', 'attention', '--dim', 'b=4', '--dim', 'h=16', '--dim', 'j=8192', '--dim', 'k=8192',
+                           '-o', 'out')
+        self.assertIn('wrote out', result.out)
+        plan = self.assertWholeArtifact('out')
+        elements = []
+        for tensor in plan['tensors']:
+            product = 1
+            for extent in tensor['extents']:
+                product *= extent
+            elements.append(product)
+        self.assertGreater(max(elements), 2**31)
+
+
+if __name__ == '__main__':
+    unittest.main()
