@@ -55,10 +55,10 @@ int takeBuffer(std::vector<Buffer> &buffers, int64_t bytes) {
 void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf) {
   std::vector<Buffer> buffers;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
-    runtime::PlanTensor &tensor = plan.tensors[index];
-    if (viewOf[index] >= 0 || tensor.role == "temporary") continue;
-    tensor.buffer = int(buffers.size());
-    buffers.push_back({.bytes = tensor.bytes});
+    runtime::PlanTensor &root = plan.tensors[size_t(rootOf(int(index), viewOf))];
+    if (root.buffer >= 0 || plan.tensors[index].role == "temporary") continue;
+    root.buffer = int(buffers.size());
+    buffers.push_back({.bytes = root.bytes});
   }
   const std::vector<int> last = lastUses(plan, viewOf);
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {

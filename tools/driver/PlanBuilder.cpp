@@ -37,7 +37,9 @@ public:
 
   PlannedKernels build() {
     addArguments();
-    for (const select::Step &step : path.steps) addStep(step);
+    for (const select::Step &step : path.steps)
+      if (isPacking(step)) rememberPacking(step);
+      else addStep(step);
     nameResults();
     result.plan.predictedSeconds = path.seconds;
     result.plan.lowerBoundSeconds = path.lowerBound;
@@ -56,6 +58,7 @@ private:
   }
 
   /// Arguments in their order, each in the layout in which it is first read when it may be chosen, else the caller's.
+  /// Parameters come with their first reader.
   void addArguments() {
     std::map<int, Layout> firstRead;
     for (const select::Step &step : path.steps) {
@@ -65,11 +68,42 @@ private:
     }
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
       const select::Tensor &argument = problem.tensors[tensor];
-      if (!argument.isArgument) continue;
+      if (!argument.isArgument || argument.isParameter) continue;
       const auto read = firstRead.find(int(tensor));
       const bool chosen = mayChoose(argument) && read != firstRead.end();
-      addTensor(int(tensor), chosen ? read->second : callersLayout(argument), roleOfArgument(argument));
+      addTensor(int(tensor), chosen ? read->second : callersLayout(argument), "argument");
     }
+  }
+
+  /// Moving parameters costs nothing: whoever loads them writes them where the first kernel reads them.
+  bool isPacking(const select::Step &step) const {
+    const bool moves = step.candidate < 0 || problem.candidates[size_t(step.candidate)].kernel.body.front().name == "concat";
+    const std::vector<int> inputs = inputsOf(step);
+    return moves && std::holds_alternative<ViewKnobs>(step.configuration.knobs) &&
+           std::all_of(inputs.begin(), inputs.end(), [&](int tensor) { return problem.tensors[size_t(tensor)].isParameter; });
+  }
+
+  void rememberPacking(const select::Step &step) {
+    if (step.candidate >= 0) joinedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
+  }
+
+  /// A tensor joined of parameters: each of them is a view into it, so that loading the parts makes the whole.
+  int addJoined(int tensor, const Layout &layout) {
+    const select::Candidate &concat = *joinedBy.at(tensor);
+    const int whole = addTensor(tensor, layout, "temporary");
+    const auto axis = size_t(std::get<int64_t>(concat.kernel.body.front().attributes.at("axis")));
+    Layout part{.order = layout.order, .strides = stridesOf(layout, extentsOf(problem.tensors[size_t(tensor)])),
+                .offset = layout.offset};
+    for (const int input : concat.inputs) {
+      const select::Tensor &parameter = problem.tensors[size_t(input)];
+      if (!parameter.isArgument)
+        throw Error::unsupported("'{}' joins '{}', which is itself computed from parameters",
+                                 problem.tensors[size_t(tensor)].name, parameter.name);
+      const int view = addTensor(input, part, roleOfArgument(parameter));
+      viewOf[size_t(view)] = whole;
+      part.offset += parameter.axes[axis].extent * part.strides[axis];
+    }
+    return whole;
   }
 
   bool mayChoose(const select::Tensor &tensor) const { return tensor.isParameter || free; }
@@ -113,6 +147,7 @@ private:
       if (result.plan.tensors[size_t(version)].strides == strides) return version;
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     if (source.isArgument && mayChoose(source)) return addTensor(tensor, layout, roleOfArgument(source));
+    if (joinedBy.contains(tensor)) return addJoined(tensor, layout);
     throw Error::checkFailed("the selected plan reads '{}' with strides [{}], which nothing produced", source.name,
                              fmt::join(strides, ", "));
   }
@@ -194,6 +229,7 @@ private:
   const bool free;
   PlannedKernels result;
   std::vector<int> viewOf;                   // plan tensor -> the plan tensor whose buffer it lies in, or -1
+  std::map<int, const select::Candidate *> joinedBy;  // computed parameter -> the concatenation that makes it
   std::map<int, std::vector<int>> versions;  // problem tensor -> plan tensors, one a layout
   std::set<std::string> taken, kernelNames;
 };

@@ -1,4 +1,5 @@
-// From a selected path to a plan: every (tensor, layout) that occurs becomes one plan tensor, every step one plan kernel.
+// From a selected path to a plan: every (tensor, layout) that occurs becomes one plan tensor, every step one plan kernel,
+// but for steps that only move parameters, which happen when these are loaded.
 // No MLIR. Invariant: plan.kernels[n] runs kernels[n]; kernels stand in the order of the path, which is topological.
 #pragma once
 

@@ -13,6 +13,8 @@
 
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace weft::driver {
 namespace {
 
@@ -27,7 +29,8 @@ public:
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, where);
     if (!module) throw diagnostics.error(ErrorKind::checkFailed, where + " is not a graph");
     for (GraphOp graph : module->getOps<GraphOp>())
-      for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) regions.push_back(region);
+      for (KernelOp region : graph.getBody().front().getOps<KernelOp>())
+        if (!packsParameters(region, graph)) regions.push_back(region);
   }
 
   size_t size() const { return regions.size(); }
@@ -38,6 +41,20 @@ public:
   std::string print() { return Compilation::print(*module); }
 
 private:
+  /// Regions that only move parameters happen at load: the plan has no kernel for them (PlanBuilder.cpp, isPacking).
+  bool packsParameters(KernelOp region, GraphOp graph) {
+    mlir::Operation &body = region.getBlock()->front();
+    const bool isView = std::holds_alternative<ViewKnobs>(weft::configurationOf(region.getOperation()).knobs);
+    const bool packs = isView && mlir::isa<IdentityOp, ConcatOp>(body) &&
+                       llvm::all_of(region->getOperands(), [&](mlir::Value value) {
+                         const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+                         return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
+                       });
+    if (packs) packed.insert(region->result_begin(), region->result_end());
+    return packs;
+  }
+
+  llvm::DenseSet<mlir::Value> packed;
   mlir::MLIRContext context;
   CapturedDiagnostics diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
