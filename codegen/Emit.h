@@ -12,7 +12,8 @@
 
 namespace weft::codegen {
 
-/// What a kernel parameter is bound to at launch.
+/// What a kernel parameter is bound to at launch. A tensor's pointer is the address of its element zero: whoever binds
+/// it has added the layout's offset.
 struct Parameter {
   enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream };
   Kind kind = Kind::input;
@@ -37,8 +38,9 @@ struct Provenance {
 };
 
 struct EmittedKernel {
-  std::string entry;     ///< the extern "C" name
+  std::string entry;     ///< the extern "C" name in `text`
   std::string text;      ///< hashed: without provenance; canonical names, so equal kernels give equal text
+  std::string readableEntry;  ///< the extern "C" name in `readable`
   std::string readable;  ///< the same kernel with the header comment and the readable name: what kernels/*.cu holds
   std::vector<Parameter> parameters;
   Launch launch;

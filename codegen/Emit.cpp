@@ -1,0 +1,134 @@
+// Kernel and configuration to CUDA text: lowered twice with two tables of names, canonical for the hashed text and the
+// model's own for people, and the header comment that says what the kernel is for.
+#include "codegen/Emit.h"
+
+#include "codegen/Families.h"
+#include "codegen/Names.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+
+namespace weft::embedded {
+extern const std::map<std::string, std::string_view> deviceHeaderFiles;
+}
+
+namespace weft::codegen {
+namespace {
+
+struct Lower {
+  const Kernel &kernel;
+  const Configuration &configuration;
+
+  Program operator()(const LoopKnobs &knobs) const { return lowerLoop(kernel, configuration, knobs); }
+  Program operator()(const TransposeKnobs &knobs) const { return lowerTranspose(kernel, configuration, knobs); }
+  Program operator()(const ContractionKnobs &knobs) const { return lowerContraction(kernel, configuration, knobs); }
+  Program operator()(const ViewKnobs &) const {
+    throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
+  }
+};
+
+Program lower(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {
+  static const std::vector<std::string_view> architectures = {"sm_80", "sm_86", "sm_89", "sm_90a"};
+  if (std::find(architectures.begin(), architectures.end(), architecture) == architectures.end())
+    throw Error::unsupported("target '{}': kernels are emitted for {}", architecture, fmt::join(architectures, ", "));
+  if (configuration.inputs.size() != kernel.inputs.size() || configuration.outputs.size() != kernel.outputs.size())
+    throw Error::checkFailed("kernel '{}' has {} inputs and {} outputs, its configuration {} and {}", kernel.name,
+                             kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
+                             configuration.outputs.size());
+  return std::visit(Lower{kernel, configuration}, configuration.knobs);
+}
+
+std::string sizeText(int64_t bytes) {
+  if (bytes >= 1000000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+  if (bytes >= 1000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{} B", bytes);
+}
+
+/// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first.
+std::string tensorsText(const Kernel &kernel, const std::vector<int> &values, const std::vector<Layout> &layouts) {
+  std::vector<std::string> tensors;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value &value = kernel.values[values[i]];
+    std::vector<std::string> names;
+    for (int dimension : layouts[i].order) names.push_back(kernel.axes[value.axes[dimension]].name);
+    tensors.push_back(fmt::format("{}[{}] {}", value.name, fmt::join(names, ","), nameOf(value.dtype)));
+  }
+  return fmt::format("{}", fmt::join(tensors, "   "));
+}
+
+/// "%24 = add %22, %bias", from the kernel alone.
+std::string opText(const Kernel &kernel, const BodyOp &op) {
+  std::vector<std::string> results, operands;
+  for (int result : op.results) results.push_back(kernel.values[result].name);
+  for (int operand : op.operands) operands.push_back(kernel.values[operand].name);
+  std::string text = fmt::format("{} = {}", fmt::join(results, ", "), op.name);
+  const auto spec = op.attributes.find("spec");
+  if (spec != op.attributes.end())
+    if (const auto *einsum = std::get_if<std::string>(&spec->second)) text += fmt::format(" \"{}\"", *einsum);
+  return fmt::format("{} {}", text, fmt::join(operands, ", "));
+}
+
+std::string spaceText(const Kernel &kernel) {
+  const std::vector<int> reduced = kernel.reducedAxes();
+  std::vector<std::string> outer, inner;
+  for (size_t i = 0; i < kernel.axes.size(); ++i) {
+    const bool isReduced = std::find(reduced.begin(), reduced.end(), static_cast<int>(i)) != reduced.end();
+    (isReduced ? inner : outer).push_back(fmt::format("{}={}", kernel.axes[i].name, kernel.axes[i].extent));
+  }
+  std::string text = fmt::format("{}", fmt::join(outer, " "));
+  if (!inner.empty()) text += fmt::format(" | {} (reduced)", fmt::join(inner, " "));
+  return text;
+}
+
+std::string headerComment(const Kernel &kernel, const Configuration &configuration, const Program &program,
+                          const EmittedKernel &emitted, const Provenance &provenance) {
+  std::string text = fmt::format("// {}", kernel.name);
+  if (!provenance.position.empty()) text += fmt::format("{:>{}}{}", "", 4, provenance.position);
+  text += "    (this header is not hashed)\n//\n";
+  std::vector<std::string> ops = provenance.ops;
+  if (ops.empty())
+    for (const BodyOp &op : kernel.body) ops.push_back(opText(kernel, op));
+  for (size_t i = 0; i < ops.size(); ++i) text += fmt::format("//   {:<9}  {}\n", i == 0 ? "ops" : "", ops[i]);
+  text += fmt::format("//   space      {}\n", spaceText(kernel));
+  text += fmt::format("//   reads      {}    {}\n", tensorsText(kernel, kernel.inputs, configuration.inputs), sizeText(emitted.bytesRead));
+  text += fmt::format("//   writes     {}    {}\n", tensorsText(kernel, kernel.outputs, configuration.outputs), sizeText(emitted.bytesWritten));
+  if (emitted.flop > 0) text += fmt::format("//   flop       {:.4g}\n", emitted.flop);
+  const auto extentText = [](const std::array<int64_t, 3> &size) {
+    if (size[1] == 1 && size[2] == 1) return fmt::format("{}", size[0]);
+    return fmt::format("({}, {}, {})", size[0], size[1], size[2]);
+  };
+  text += fmt::format("//   config     {}    launch <<<{}, {}>>>\n", program.mapping, extentText(program.launch.grid),
+                      extentText(program.launch.block));
+  for (const std::string &note : provenance.notes) text += fmt::format("//   {}\n", note);
+  return text;
+}
+
+}  // namespace
+
+EmittedKernel emit(const Kernel &kernel, const Configuration &configuration, std::string_view architecture,
+                   const Provenance &provenance) {
+  const Program canonical = lower(withCanonicalNames(kernel), configuration, architecture);
+  const Program readable = lower(kernel, configuration, architecture);
+  EmittedKernel emitted{.entry = canonical.entry, .text = printCuda(canonical), .parameters = readable.parameters,
+                        .launch = readable.launch, .headers = readable.headers, .flop = kernel.flop()};
+  for (int input : kernel.inputs) emitted.bytesRead += kernel.bytes(input);
+  for (int output : kernel.outputs) emitted.bytesWritten += kernel.bytes(output);
+  emitted.readableEntry = readable.entry;
+  emitted.readable = headerComment(kernel, configuration, readable, emitted, provenance) + printCuda(readable);
+  return emitted;
+}
+
+std::string lowerToText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {
+  return print(lower(kernel, configuration, architecture));
+}
+
+const std::map<std::string, std::string_view> &deviceHeaders() {
+  static const std::map<std::string, std::string_view> headers = [] {
+    std::map<std::string, std::string_view> named;
+    for (const auto &[file, text] : embedded::deviceHeaderFiles) named["weft/" + file] = text;
+    return named;
+  }();
+  return headers;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,385 @@
+// Graph to statements. A node is emitted in the section where its first user stands: a section is the row-level code before
+// a pass, or the pass itself. Names are handed out in node order, so equal graphs give equal text.
+#include "codegen/LoopPasses.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int64_t floatsPerTensor = 64;  ///< registers one tensor may take in a thread
+
+std::string substitute(const std::string &text, const std::vector<std::string> &operands) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t close = text[i] == '{' ? text.find('}', i) : std::string::npos;
+    if (close == std::string::npos || close == i + 1) {
+      result += text[i];
+      continue;
+    }
+    result += operands.at(std::stoul(text.substr(i + 1, close - i - 1)));
+    i = close;
+  }
+  return result;
+}
+
+std::string noteOf(const Node &node) { return node.number >= 0 ? fmt::format("%{}", node.number) : ""; }
+
+bool isGathered(const Node &node) {
+  return std::any_of(node.at.begin(), node.at.end(), [](const Index &index) { return index.irregular; });
+}
+
+}  // namespace
+
+LoopPasses::LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, Names &names, std::vector<Operand> inputs,
+                       std::vector<Operand> outputs)
+    : graph(graph), space(space), memory(memory), names(names), inputs(std::move(inputs)), outputs(std::move(outputs)) {}
+
+bool LoopPasses::storeIsStep(const OutputStore &store) const {
+  const Operand &output = outputs[store.output];
+  bool step = graph.nodes[store.node].step;
+  for (size_t d = 0; d < store.at.size(); ++d) step |= store.at[d].step && output.extents[d] > 1;
+  return step;
+}
+
+/// Moves every node to its first user, and finds what crosses sections.
+void LoopPasses::placeNodes() {
+  const size_t count = graph.nodes.size();
+  users.assign(count, {});
+  reachable.assign(count, false);
+  std::vector<int> first(count, INT32_MAX);
+  for (const OutputStore &store : graph.stores) {
+    reachable[store.node] = true;
+    first[store.node] = graph.nodes[store.node].depth;
+    users[store.node].push_back({graph.nodes[store.node].depth, storeIsStep(store)});
+  }
+  for (size_t n = count; n-- > 0;) {
+    Node &node = graph.nodes[n];
+    if (!reachable[n]) continue;
+    const bool reduces = node.kind == Node::Kind::reduction;
+    if (!reduces) node.depth = std::max(node.depth, first[n]);
+    const Section own = reduces ? Section{node.depth - 1, true} : Section{node.depth, node.step};
+    for (int operand : node.operands) {
+      reachable[operand] = true;
+      first[operand] = std::min(first[operand], own.depth);
+      users[operand].push_back(own);
+    }
+    lastDepth = std::max(lastDepth, node.depth);
+  }
+}
+
+bool LoopPasses::crosses(int node) const {
+  const Node &own = graph.nodes[node];
+  return std::any_of(users[node].begin(), users[node].end(),
+                     [&](const Section &user) { return user != Section{own.depth, own.step}; });
+}
+
+/// Rows stay in registers if each tensor and all of them together fit; else passes start from memory again.
+void LoopPasses::chooseKept() {
+  const size_t count = graph.nodes.size();
+  kept.assign(count, false);
+  hoisted.assign(count, false);
+  const int64_t perTensor = space.steps * space.width;
+  double floats = 0;
+  for (size_t n = 0; n < count; ++n) {
+    const Node &node = graph.nodes[n];
+    if (!reachable[n] || !node.step) continue;
+    const bool whole = node.kind == Node::Kind::load && node.condition.empty() && !isGathered(node) && node.operands.empty();
+    const bool hasOuter = std::any_of(node.at.begin(), node.at.end(), [](const Index &index) { return index.outer >= 0; });
+    hoisted[n] = whole && hasOuter && node.depth == 0 && space.steps > 1;
+    kept[n] = node.kind == Node::Kind::pointwise && crosses(static_cast<int>(n));
+    if (hoisted[n]) floats += static_cast<double>(perTensor * sizeOf(inputs[node.input].dtype)) / 4;
+    if (kept[n]) floats += static_cast<double>(perTensor);
+  }
+  const int64_t budget = std::clamp<int64_t>(65536 / space.knobs.threads - 56, 16, 160);
+  inRegisters = space.steps == 1 || (perTensor <= floatsPerTensor && floats <= static_cast<double>(budget));
+  if (inRegisters) return;
+  kept.assign(count, false);
+  hoisted.assign(count, false);
+}
+
+void LoopPasses::nameNodes() {
+  const size_t count = graph.nodes.size();
+  nodeNames.assign(count, "");
+  inVec.assign(count, false);
+  std::vector<bool> stored(count, false);
+  for (const OutputStore &store : graph.stores) stored[store.node] = true;
+  for (size_t n = 0; n < count; ++n) {
+    const Node &node = graph.nodes[n];
+    if (!reachable[n]) continue;
+    const bool load = node.kind == Node::Kind::load;
+    const bool irregular = isGathered(node) && node.perElement;
+    inVec[n] = node.perElement && (load ? !irregular : node.kind != Node::Kind::pointwise || stored[n] || crosses(static_cast<int>(n)));
+    nodeNames[n] = names.claim(load ? node.wish + (inVec[n] ? "_v" : "_e") : stored[n] ? node.wish + "_out" : node.wish);
+    if (hoisted[n]) rowNames[static_cast<int>(n)] = names.claim(node.wish + "_row");
+  }
+}
+
+std::string LoopPasses::baseReference(int node) const {
+  if (kept[node] && space.steps > 1) return fmt::format("{}[{}]", nodeNames[node], space.words.step);
+  return nodeNames[node];
+}
+
+std::string LoopPasses::reference(int node) const {
+  return inVec[node] ? fmt::format("{}.at[{}]", baseReference(node), space.words.element) : baseReference(node);
+}
+
+std::string LoopPasses::expression(const Node &node) const {
+  std::vector<std::string> operands;
+  for (int operand : node.operands) operands.push_back(reference(operand));
+  return substitute(node.text, operands);
+}
+
+std::string LoopPasses::typeOf(int node) const {
+  const std::string &type = graph.nodes[node].type;
+  return inVec[node] ? fmt::format("weft::Vec<{}, {}>", type, space.words.width) : type;
+}
+
+Statement LoopPasses::loadOf(int index) {
+  const Node &node = graph.nodes[index];
+  const bool perElement = node.perElement && !inVec[index];
+  const Address address = memory.address(inputs[node.input], node.at, perElement, [&](int from) { return reference(from); });
+  Statement load{.kind = Statement::Kind::load, .name = nodeNames[index], .pointer = address.pointer,
+                 .access = address.access, .width = space.words.width, .stride = address.stride, .count = address.count,
+                 .condition = node.condition};
+  // A vector that one address serves, where only the condition differs between elements, is one load of one element.
+  if (inVec[index] && address.access == Access::single)
+    throw Error::checkFailed("'{}': a vector without an address of its own", inputs[node.input].name);
+  load.value = inVec[index] ? fmt::format("weft::Vec<{}, {}>{{}}", node.type, space.words.width) : node.type == "int" ? "0" : "0.0f";
+  if (perElement && !graph.valid.empty()) {
+    const std::string inside = fmt::format("{} < {}", space.words.element, graph.valid);
+    load.condition = load.condition.empty() ? inside : fmt::format("{} && {}", inside, load.condition);
+  }
+  return load;
+}
+
+void LoopPasses::emitOutsideElements(int index, Block &block) {
+  const Node &node = graph.nodes[index];
+  if (hoisted[index]) {
+    const std::string row = fmt::format("{}[{}]", rowNames.at(index), space.words.step);
+    block.push_back(declare("const auto", nodeNames[index], packedRows.count(index) ? fmt::format("weft::unpack({})", row) : row));
+  } else if (node.kind == Node::Kind::load) {
+    block.push_back(loadOf(index));
+  } else if (node.kind == Node::Kind::kept) {
+    block.push_back(declare("const auto", nodeNames[index], node.text));
+  } else if (kept[index]) {
+    block.push_back(assign(baseReference(index), expression(node), noteOf(node)));
+  } else {
+    block.push_back(declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
+  }
+}
+
+void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
+  const Node &node = graph.nodes[index];
+  if (node.kind == Node::Kind::load) {
+    inside.push_back(loadOf(index));
+  } else if (inVec[index]) {
+    if (!kept[index]) outside.push_back(declare(typeOf(index), nodeNames[index]));
+    inside.push_back(assign(reference(index), expression(node), noteOf(node)));
+  } else if (kept[index]) {
+    inside.push_back(assign(reference(index), expression(node), noteOf(node)));
+  } else {
+    inside.push_back(declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
+  }
+}
+
+Statement LoopPasses::accumulation(int index) const {
+  const Node &node = graph.nodes[index];
+  const std::string value = reference(node.operands[0]), name = reference(index);
+  Statement add = node.reduction == Reduction::sum ? evaluate(fmt::format("{} += {}", name, value))
+                                                   : assign(name, fmt::format("weft::maximum({}, {})", name, value));
+  return !graph.valid.empty() && space.vectorIsReduced() ? guard(fmt::format("{} < {}", space.words.element, graph.valid), {add}) : add;
+}
+
+void LoopPasses::emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block) {
+  Block outside, inside;
+  for (int index : nodes) {
+    const Node &node = graph.nodes[index];
+    const bool elements = node.perElement && !(node.kind == Node::Kind::load && inVec[index]) && node.kind != Node::Kind::kept;
+    if (elements) emitInElements(index, outside, inside);
+    else emitOutsideElements(index, outside);
+  }
+  for (int index : reductions) {
+    const bool elements = graph.nodes[graph.nodes[index].operands[0]].perElement || (space.vectorIsReduced() && space.hasVector());
+    (elements ? inside : outside).push_back(accumulation(index));
+  }
+  block.insert(block.end(), outside.begin(), outside.end());
+  if (!inside.empty()) block.push_back(loop(space.words.element, space.words.width, 0, inside));
+}
+
+Statement LoopPasses::storeOf(const OutputStore &store) {
+  const Operand &output = outputs[store.output];
+  const Address address = memory.address(output, store.at, false, [&](int node) { return reference(node); });
+  Statement statement{.kind = Statement::Kind::store, .value = baseReference(store.node), .pointer = address.pointer,
+                      .access = address.access, .width = space.words.width, .stride = address.stride, .count = address.count};
+  if (address.access == Access::single && inVec[store.node])
+    throw Error::unsupported("kernel '{}': output '{}' lacks the vector axis of its value", space.kernel.name, output.name);
+  if (address.access != Access::single && !inVec[store.node])
+    throw Error::unsupported("kernel '{}': output '{}' repeats one value along the vector axis", space.kernel.name, output.name);
+  return statement;
+}
+
+void LoopPasses::emitStores(int depth, bool step, Block &block) {
+  Block stores;
+  for (const OutputStore &store : graph.stores)
+    if (graph.nodes[store.node].depth == depth && storeIsStep(store) == step) stores.push_back(storeOf(store));
+  if (stores.empty()) return;
+  if (!step && space.threadsPerRow > 1) stores = {guard(space.words.lane + " == 0", std::move(stores))};
+  block.insert(block.end(), stores.begin(), stores.end());
+}
+
+std::vector<int> LoopPasses::reductionsOf(int depth) const {
+  std::vector<int> result;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (reachable[n] && graph.nodes[n].kind == Node::Kind::reduction && graph.nodes[n].depth == depth + 1)
+      result.push_back(static_cast<int>(n));
+  return result;
+}
+
+void LoopPasses::rowSection(int depth, Block &block) {
+  std::set<int> nodes;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node &node = graph.nodes[n];
+    if (reachable[n] && !node.step && node.depth == depth && node.kind != Node::Kind::reduction) nodes.insert(static_cast<int>(n));
+  }
+  emit(nodes, {}, block);
+  emitStores(depth, false, block);
+}
+
+/// Step nodes that a pass must compute, given that kept ones of earlier passes are there.
+std::set<int> LoopPasses::neededIn(int depth) const {
+  std::set<int> needed;
+  std::vector<int> open;
+  const auto visit = [&](int n) {
+    const Node &node = graph.nodes[n];
+    const bool keptBefore = kept[n] && node.depth < depth;
+    if (node.step && !keptBefore && !done.count(n) && needed.insert(n).second) open.push_back(n);
+  };
+  for (int reduction : reductionsOf(depth)) visit(graph.nodes[reduction].operands[0]);
+  for (const OutputStore &store : graph.stores)
+    if (graph.nodes[store.node].depth == depth && storeIsStep(store)) visit(store.node);
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (kept[n] && graph.nodes[n].depth == depth) visit(static_cast<int>(n));
+  while (!open.empty()) {
+    const int n = open.back();
+    open.pop_back();
+    for (int operand : graph.nodes[n].operands) visit(operand);
+  }
+  return needed;
+}
+
+void LoopPasses::declareAccumulators(const std::vector<int> &reductions, Block &block) {
+  for (int index : reductions) {
+    const Node &node = graph.nodes[index];
+    const bool sum = node.reduction == Reduction::sum;
+    if (!inVec[index]) {
+      block.push_back(declare("float", nodeNames[index], sum ? "0.0f" : "weft::negativeInfinity"));
+    } else if (sum) {
+      block.push_back(declare(typeOf(index), nodeNames[index], "{}"));
+    } else {
+      block.push_back(declare(typeOf(index), nodeNames[index]));
+      block.push_back(loop(space.words.element, space.words.width, 0, {assign(reference(index), "weft::negativeInfinity")}));
+    }
+  }
+}
+
+void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &block) {
+  if (space.threadsPerRow == 1) return;
+  const bool inBlock = space.threadsPerRow > 32;
+  for (int index : reductions) {
+    Statement reduce{.kind = Statement::Kind::reduce, .name = reference(index), .value = reference(index), .declares = false,
+                     .reduction = graph.nodes[index].reduction, .across = inBlock ? Across::block : Across::warp,
+                     .threads = space.words.threadsPerRow};
+    if (inBlock && scratchName.empty()) scratchName = names.claim("scratch");
+    if (inBlock) reduce.scratch = fmt::format("{}[{}]", scratchName, scratchRows);
+    if (inBlock && inVec[index]) reduce.scratch = fmt::format("{}[{} + {}]", scratchName, scratchRows, space.words.element);
+    if (inBlock) scratchRows += inVec[index] ? space.width : 1;
+    block.push_back(inVec[index] ? loop(space.words.element, space.words.width, 0, {reduce}) : reduce);
+  }
+}
+
+Block LoopPasses::wrapInLoop(Block body) {
+  std::string inside = space.stepGuard();
+  if (!graph.extraStepGuard.empty()) inside += (inside.empty() ? "" : " && ") + graph.extraStepGuard;
+  if (!inside.empty()) body = {guard(inside, std::move(body))};
+  Block coordinates;
+  if (space.steps > 1 || !stepDeclared) coordinates = space.stepCoordinates();
+  if (graph.validIsStep && !graph.valid.empty() && !coordinates.empty())
+    coordinates.push_back(declare("const int", graph.valid, graph.validText));
+  stepDeclared = true;
+  coordinates.insert(coordinates.end(), body.begin(), body.end());
+  if (space.steps == 1) return coordinates;
+  return {loop(space.words.step, space.words.steps, inRegisters ? 0 : 4, std::move(coordinates))};
+}
+
+/// All loads of the row before the first use, so that they are in flight together.
+void LoopPasses::hoistLoads(Block &block) {
+  Block body;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!hoisted[n]) continue;
+    Statement load = loadOf(static_cast<int>(n));
+    const std::string &row = rowNames.at(static_cast<int>(n));
+    load.name = fmt::format("{}[{}]", row, space.words.step);
+    load.declares = false;
+    load.raw = load.access == Access::packed;
+    std::string type = typeOf(static_cast<int>(n));
+    if (load.raw) type = fmt::format("weft::Packed<{}, {}>", cudaNameOf(inputs[graph.nodes[n].input].dtype), space.words.width);
+    if (load.raw) packedRows.insert(static_cast<int>(n));
+    block.push_back(declare(type, fmt::format("{}[{}]", row, space.words.steps)));
+    body.push_back(load);
+  }
+  if (body.empty()) return;
+  const Block wrapped = wrapInLoop(std::move(body));
+  block.insert(block.end(), wrapped.begin(), wrapped.end());
+  block.push_back(codegen::space());
+}
+
+void LoopPasses::pass(int depth, Block &block) {
+  const std::vector<int> reductions = reductionsOf(depth);
+  const std::set<int> nodes = neededIn(depth);
+  Block body;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (kept[n] && graph.nodes[n].depth == depth)
+      block.push_back(declare(typeOf(static_cast<int>(n)), space.steps > 1 ? fmt::format("{}[{}]", nodeNames[n], space.words.steps)
+                                                                           : nodeNames[n], "", "kept on chip"));
+  declareAccumulators(reductions, block);
+  emit(nodes, reductions, body);
+  emitStores(depth, true, body);
+  if (body.empty()) return;
+  const Block wrapped = wrapInLoop(std::move(body));
+  block.insert(block.end(), wrapped.begin(), wrapped.end());
+  if (!scoped) done.insert(nodes.begin(), nodes.end());
+  finishReductions(reductions, block);
+  if (depth < lastDepth) block.push_back(codegen::space());
+}
+
+Block LoopPasses::run() {
+  placeNodes();
+  chooseKept();
+  nameNodes();
+  scoped = space.steps > 1 || !space.stepGuard().empty() || !graph.extraStepGuard.empty();
+  Block passes;
+  hoistLoads(passes);
+  for (int depth = 0; depth <= lastDepth; ++depth) {
+    rowSection(depth, passes);
+    pass(depth, passes);
+  }
+  Block block;
+  const auto append = [&](const Block &more) { block.insert(block.end(), more.begin(), more.end()); };
+  if (scratchRows > 0)
+    block.push_back({.kind = Statement::Kind::shared, .type = "float",
+                     .name = fmt::format("{}[{}][{}]", scratchName, scratchRows, space.knobs.threads / 32)});
+  append(space.prologue());
+  append(space.coordinates());
+  if (!graph.validIsStep && !graph.valid.empty()) block.push_back(declare("const int", graph.valid, graph.validText));
+  append(memory.rowOffsets());
+  append(graph.prologue);
+  block.push_back(codegen::space());
+  append(passes);
+  if (block.back().kind == Statement::Kind::space) block.pop_back();
+  return block;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,77 @@
+// The schedule of a loop kernel: its graph cut into passes over the row, one for each level of reductions.
+//
+//   pass 0    loads, computes, stores what is ready, accumulates the reductions of level 1
+//   pass p    the same with those results; values of earlier passes are kept in registers if the row fits there,
+//             else loaded and computed again
+#pragma once
+
+#include "codegen/LoopMemory.h"
+
+namespace weft::codegen {
+
+class LoopPasses {
+public:
+  LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, Names &names, std::vector<Operand> inputs,
+             std::vector<Operand> outputs);
+  Block run();
+  bool keepsRow() const { return inRegisters; }
+
+private:
+  /// Where code stands: the row-level code before a pass, or the pass itself.
+  struct Section {
+    int depth;
+    bool step;
+    bool operator==(const Section &) const = default;
+  };
+
+  // What to compute where.
+  void placeNodes();
+  void chooseKept();
+  void nameNodes();
+  bool crosses(int node) const;
+  bool storeIsStep(const OutputStore &store) const;
+  std::vector<int> reductionsOf(int depth) const;
+  std::set<int> neededIn(int depth) const;
+
+  // Statements.
+  void hoistLoads(Block &block);
+  void rowSection(int depth, Block &block);
+  void pass(int depth, Block &block);
+  void emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block);
+  void emitOutsideElements(int index, Block &block);
+  void emitInElements(int index, Block &outside, Block &inside);
+  void emitStores(int depth, bool step, Block &block);
+  void declareAccumulators(const std::vector<int> &reductions, Block &block);
+  void finishReductions(const std::vector<int> &reductions, Block &block);
+  Statement accumulation(int index) const;
+  Statement loadOf(int index);
+  Statement storeOf(const OutputStore &store);
+  Block wrapInLoop(Block body);
+
+  // Spelling.
+  std::string baseReference(int node) const;
+  std::string reference(int node) const;
+  std::string expression(const Node &node) const;
+  std::string typeOf(int node) const;
+
+  LoopGraph &graph;
+  LoopSpace &space;
+  LoopMemory &memory;
+  Names &names;
+  std::vector<Operand> inputs, outputs;
+  std::vector<std::vector<Section>> users;
+  std::vector<bool> reachable;
+  std::vector<std::string> nodeNames;
+  std::map<int, std::string> rowNames;  ///< of hoisted loads
+  std::set<int> packedRows;             ///< hoisted loads that keep the stored type
+  std::vector<bool> inVec;              ///< the name is a vector, indexed by element
+  std::vector<bool> kept;               ///< in registers from one pass to the next
+  std::vector<bool> hoisted;            ///< loaded before the first pass
+  std::set<int> done;                   ///< computed and still in scope
+  bool scoped = false;                  ///< each pass has a scope of its own
+  bool inRegisters = true, stepDeclared = false;
+  int lastDepth = 0, scratchRows = 0;
+  std::string scratchName;
+};
+
+}  // namespace weft::codegen

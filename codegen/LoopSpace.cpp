@@ -1,0 +1,240 @@
+// Threads to coordinates. All divisions are by constants and happen once a row; a step only adds.
+#include "codegen/LoopSpace.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int64_t limit32 = std::numeric_limits<int32_t>::max();
+
+int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Slowest first; `fastest`, if among them, last.
+std::vector<int> ordered(std::vector<int> axes, const std::map<int, int64_t> &strides, int fastest) {
+  const auto stride = [&](int axis) {
+    const auto found = strides.find(axis);
+    return found == strides.end() ? std::numeric_limits<int64_t>::max() : found->second;
+  };
+  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
+    if ((a == fastest) != (b == fastest)) return b == fastest;
+    return stride(a) > stride(b);
+  });
+  return axes;
+}
+
+bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
+  const auto refuse = [&](const std::string &what) {
+    throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
+  };
+  const int axes = static_cast<int>(kernel.axes.size());
+  if (knobs.vectorAxis >= axes || knobs.laneAxis >= axes) refuse("the vector or lane axis does not exist");
+  if (!isPowerOfTwo(knobs.vectorWidth) || knobs.vectorWidth > 16)
+    refuse(fmt::format("vector width {} is not 1, 2, 4, 8 or 16", knobs.vectorWidth));
+  if (knobs.threads < 1 || knobs.threads > 1024) refuse(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
+  const int perRow = std::max(1, knobs.threadsPerRow);
+  if (knobs.threads % perRow != 0) refuse(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
+  if (perRow > 1 && !reduces) refuse("several threads a row, but nothing is reduced");
+  if (perRow > 1 && perRow <= 32 && !isPowerOfTwo(perRow)) refuse(fmt::format("{} threads a row is no power of two", perRow));
+  if (perRow > 32 && perRow % 32 != 0) refuse(fmt::format("{} threads a row are no whole warps", perRow));
+  if (perRow > 1 && knobs.threads % 32 != 0) refuse(fmt::format("{} threads a block are no whole warps", knobs.threads));
+}
+
+}  // namespace
+
+LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::vector<int> &outerAxes,
+                     const std::vector<int> &reducedAxes, const std::map<int, int64_t> &strides, Names &names)
+    : kernel(kernel), knobs(knobs), names(names) {
+  const bool cooperative = knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block;
+  if (!cooperative) this->knobs.threadsPerRow = 1;
+  checkKnobs(kernel, this->knobs, !reducedAxes.empty());
+  std::vector<int> moving;  // axes of extent 1 have coordinate 0
+  for (int axis : outerAxes)
+    if (extent(axis) > 1) moving.push_back(axis);
+  outer = ordered(moving, strides, knobs.laneAxis);
+  const auto isReduced = [&](int axis) { return std::find(reducedAxes.begin(), reducedAxes.end(), axis) != reducedAxes.end(); };
+  reduced = ordered(reducedAxes, strides, isReduced(knobs.vectorAxis) ? knobs.vectorAxis : knobs.laneAxis);
+  const bool vectorExists = knobs.vectorAxis >= 0 && (isReduced(knobs.vectorAxis) || std::find(outer.begin(), outer.end(),
+                                                      knobs.vectorAxis) != outer.end());
+  width = vectorExists ? knobs.vectorWidth : 1;
+  vectorReduced = vectorExists && isReduced(knobs.vectorAxis);
+  for (int axis : outer) rows *= count(axis);
+  for (int axis : reduced) rowVectors *= count(axis);
+  threadsPerRow = std::max(1, this->knobs.threadsPerRow);
+  rowsPerBlock = knobs.threads / threadsPerRow;
+  steps = ceilDivide(rowVectors, threadsPerRow);
+  wideRows = ceilDivide(rows, rowsPerBlock) * rowsPerBlock > limit32;
+  for (const Axis &axis : kernel.axes) axisNames.push_back(names.claim(axis.name));
+  for (const Axis &axis : kernel.axes) coordinateNames.push_back(names.claim("at_" + axis.name));
+  words = {.row = names.claim(reduced.empty() ? "point" : "row"), .lane = names.claim("lane"), .step = names.claim("v"),
+           .element = names.claim("e"), .width = names.claim("width"), .threads = names.claim("threads"),
+           .threadsPerRow = names.claim("threadsPerRow"), .rowsPerBlock = names.claim("rowsPerBlock"),
+           .steps = names.claim("steps"), .rows = names.claim(reduced.empty() ? "points" : "rows"),
+           .rowElements = names.claim("share")};
+}
+
+int64_t LoopSpace::count(int axis) const { return axis == knobs.vectorAxis ? ceilDivide(extent(axis), width) : extent(axis); }
+int64_t LoopSpace::countOf(size_t position) const { return count(outer[position]); }
+
+std::string LoopSpace::countText(int axis) const {
+  if (axis != knobs.vectorAxis || width == 1) return axisNames[axis];
+  if (extent(axis) % width == 0) return fmt::format("({} / {})", axisNames[axis], words.width);
+  return fmt::format("(({} + {} - 1) / {})", axisNames[axis], words.width, words.width);
+}
+
+std::string LoopSpace::atElement(const Index &index) const {
+  if (index.irregular || index.perElement == 0) return index.text;
+  if (index.perElement == 1) return fmt::format("{} + {}", index.text, words.element);
+  return fmt::format("{} + {} * {}", index.text, index.perElement, words.element);
+}
+
+Index LoopSpace::coordinate(int axis) const {
+  const int64_t perElement = axis == knobs.vectorAxis && width > 1 ? 1 : 0;
+  const int64_t multiple = extent(axis) == 1 ? 0 : perElement ? width : 1;
+  if (extent(axis) == 1) return {.text = "0", .multipleOf = 0};
+  const auto position = std::find(outer.begin(), outer.end(), axis);
+  if (position != outer.end())
+    return {.text = coordinateNames[axis], .perElement = perElement, .multipleOf = multiple,
+            .outer = static_cast<int>(position - outer.begin())};
+  return {.text = coordinateNames[axis], .perElement = perElement, .step = true, .multipleOf = multiple};
+}
+
+std::string LoopSpace::range(size_t first, size_t last) {
+  if (first == 0 && last + 1 == outer.size() && !(first == last && outer[first] == knobs.vectorAxis && width > 1))
+    return words.row;
+  const auto found = ranges.find({first, last});
+  if (found != ranges.end()) return found->second;
+  std::vector<std::string> faster, own, wish;
+  for (size_t i = last + 1; i < outer.size(); ++i) faster.push_back(countText(outer[i]));
+  for (size_t i = first; i <= last; ++i) own.push_back(countText(outer[i]));
+  for (size_t i = first; i <= last; ++i) wish.push_back(axisNames[outer[i]]);
+  std::string text = words.row;
+  if (faster.size() == 1) text += fmt::format(" / {}", faster[0]);
+  if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
+  if (first != 0) text += own.size() == 1 ? fmt::format(" % {}", own[0]) : fmt::format(" % ({})", fmt::join(own, " * "));
+  const bool isVector = first == last && outer[first] == knobs.vectorAxis && width > 1;
+  if (isVector && text != words.row) text = fmt::format("{} * {}", text, words.width);
+  if (isVector && text == words.row) text = fmt::format("{} * {}", text, words.width);
+  const std::string name = first == last ? coordinateNames[outer[first]] : names.claim(fmt::format("at_{}", fmt::join(wish, "_")));
+  int64_t points = 1;
+  for (size_t i = first; i <= last; ++i) points *= count(outer[i]) * (isVector ? width : 1);
+  const bool wide = points > limit32;
+  if (wideRows && !wide) text = fmt::format("static_cast<int>({})", text);
+  outerDeclarations.push_back(declare(wide ? "const weft::Offset" : "const int", name, text));
+  return ranges[{first, last}] = name;
+}
+
+std::vector<ConstantLine> LoopSpace::constants() const {
+  ConstantLine extents{.type = "int", .note = "extents"};
+  std::vector<int> axes = outer;
+  axes.insert(axes.end(), reduced.begin(), reduced.end());
+  for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+  for (int axis : axes) extents.entries.emplace_back(axisNames[axis], std::to_string(extent(axis)));
+  std::vector<ConstantLine> lines;
+  if (!extents.entries.empty()) lines.push_back(extents);
+  if (width > 1)
+    lines.push_back({"int", {{words.width, std::to_string(width)}}, "elements a thread takes along " + axisNames[knobs.vectorAxis]});
+  if (threadsPerRow > 1) {
+    lines.push_back({"int", {{words.threadsPerRow, std::to_string(threadsPerRow)}, {words.rowsPerBlock, std::to_string(rowsPerBlock)}}, ""});
+  } else {
+    lines.push_back({"int", {{words.threads, std::to_string(knobs.threads)}}, reduced.empty() ? "a block" : "a block, one for each row"});
+  }
+  if (!isExact()) {
+    std::vector<std::string> counts;
+    for (int axis : outer) counts.push_back(countText(axis));
+    if (wideRows && !counts.empty()) counts[0] = fmt::format("weft::Offset({})", counts[0]);
+    lines.push_back({wideRows ? "weft::Offset" : "int", {{words.rows, counts.empty() ? "1" : fmt::format("{}", fmt::join(counts, " * "))}}, ""});
+  }
+  if (reduced.empty()) return lines;
+  std::vector<std::string> counts;
+  for (int axis : reduced) counts.push_back(countText(axis));
+  const std::string all = fmt::format("{}", fmt::join(counts, " * "));
+  const bool needsTotal = reduced.size() > 1 && rowVectors % threadsPerRow != 0;
+  if (needsTotal) lines.push_back({"int", {{words.rowElements, all}}, "vectors of a row"});
+  if (steps > 1) {
+    std::string text = all;
+    if (threadsPerRow > 1 && rowVectors % threadsPerRow == 0) text = fmt::format("{} / {}", all, words.threadsPerRow);
+    if (threadsPerRow > 1 && reduced.size() == 1 && width > 1 && rowVectors % threadsPerRow == 0)
+      text = fmt::format("{} / ({} * {})", axisNames[reduced[0]], words.width, words.threadsPerRow);
+    if (rowVectors % threadsPerRow != 0) text = fmt::format("({0} + {1} - 1) / {1}", all, words.threadsPerRow);
+    lines.push_back({"int", {{words.steps, text}}, "a thread's share of a row"});
+  }
+  return lines;
+}
+
+Block LoopSpace::prologue() {
+  const bool shared = threadsPerRow > 1;
+  Block block;
+  if (shared && threadsPerRow == knobs.threads) block.push_back(declare("const int", words.lane, "threadIdx.x"));
+  else if (shared) block.push_back(declare("const int", words.lane, fmt::format("threadIdx.x % {}", words.threadsPerRow)));
+  const std::string first = wideRows ? "weft::Offset(blockIdx.x)" : "blockIdx.x";
+  std::string text = fmt::format("{} * {} + threadIdx.x", first, words.threads);
+  if (shared) text = fmt::format("{} * {} + threadIdx.x / {}", first, words.rowsPerBlock, words.threadsPerRow);
+  if (shared && rowsPerBlock == 1) text = first;
+  std::vector<std::string> axes;
+  for (int axis : outer) axes.push_back(axisNames[axis]);
+  std::string note = fmt::format("({}){}", fmt::join(axes, ", "), outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
+  if (width > 1 && !vectorReduced) note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
+  const std::string type = wideRows ? "weft::Offset" : "int";
+  // Threads beyond the last row may leave only where no reduction waits for them; elsewhere they repeat the last row,
+  // which writes the same values twice.
+  const bool mayLeave = threadsPerRow == 1 || threadsPerRow == 32 || rowsPerBlock == 1;
+  if (!isExact() && !mayLeave) {
+    block.push_back(declare("const " + type, words.row + "_or_beyond", text));
+    text = fmt::format("{0}_or_beyond < {1} ? {0}_or_beyond : {1} - 1", words.row, words.rows);
+    note += "; the last row again where there is none";
+  }
+  block.push_back(declare("const " + type, words.row, text, note));
+  if (!isExact() && mayLeave) block.push_back(leave(fmt::format("{} >= {}", words.row, words.rows)));
+  return block;
+}
+
+Block LoopSpace::stepCoordinates() const {
+  Block block;
+  if (reduced.empty()) return block;
+  const bool shared = threadsPerRow > 1, walks = steps > 1;
+  std::string flat = shared ? words.lane : "0";
+  if (walks && shared) flat = fmt::format("{} * {} + {}", words.step, words.threadsPerRow, words.lane);
+  if (walks && !shared) flat = words.step;
+  if (reduced.size() == 1) {
+    const int axis = reduced[0];
+    const bool isVector = axis == knobs.vectorAxis && width > 1;
+    if (isVector) flat = walks && shared ? fmt::format("({}) * {}", flat, words.width) : fmt::format("{} * {}", flat, words.width);
+    block.push_back(declare("const int", coordinateNames[axis], flat));
+    return block;
+  }
+  const std::string stepName = words.step + "_flat";
+  block.push_back(declare("const int", stepName, flat));
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    std::vector<std::string> faster;
+    for (size_t f = i + 1; f < reduced.size(); ++f) faster.push_back(countText(reduced[f]));
+    std::string text = stepName;
+    if (!faster.empty()) text += fmt::format(" / ({})", fmt::join(faster, " * "));
+    if (i != 0) text += fmt::format(" % {}", countText(reduced[i]));
+    if (reduced[i] == knobs.vectorAxis && width > 1) text += " * " + words.width;
+    block.push_back(declare("const int", coordinateNames[reduced[i]], text));
+  }
+  return block;
+}
+
+std::string LoopSpace::stepGuard() const {
+  if (reduced.empty() || rowVectors % threadsPerRow == 0) return "";
+  if (reduced.size() == 1) return fmt::format("{} < {}", coordinateNames[reduced[0]], axisNames[reduced[0]]);
+  return fmt::format("{}_flat < {}", words.step, words.rowElements);
+}
+
+Launch LoopSpace::launch() const {
+  const int64_t blocks = ceilDivide(rows, rowsPerBlock);
+  if (blocks > limit32)
+    throw Error::unsupported("kernel '{}': {} blocks of {} threads; the limit is {} blocks: take more threads or wider vectors",
+                             kernel.name, blocks, knobs.threads, limit32);
+  return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,140 @@
+// Kernel program to CUDA C++: one spelling a statement, nothing decided.
+#include "codegen/Program.h"
+
+#include <algorithm>
+
+namespace weft::codegen {
+namespace {
+
+constexpr size_t columnLimit = 118, noteColumn = 98;
+
+class Printer {
+public:
+  std::string run(const Program &program) {
+    for (const std::string &header : program.headers) text += fmt::format("#include \"{}\"\n", header);
+    text += '\n';
+    printConstants(program);
+    printSignature(program);
+    printBlock(program.body, 1);
+    text += "}\n";
+    return text;
+  }
+
+private:
+  void printConstants(const Program &program) {
+    if (program.constants.empty()) return;
+    text += "namespace {\n";
+    for (const ConstantLine &line : program.constants) {
+      std::vector<std::string> entries;
+      for (const auto &[name, value] : line.entries) entries.push_back(fmt::format("{} = {}", name, value));
+      printLine(0, fmt::format("constexpr {} {};", line.type, fmt::join(entries, ", ")), line.note, 52);
+    }
+    text += "}  // namespace\n\n";
+  }
+
+  void printSignature(const Program &program) {
+    text += fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", program.launchBounds);
+    std::string line = program.entry + "(";
+    const size_t indent = line.size();
+    for (size_t i = 0; i < program.parameters.size(); ++i) {
+      const Parameter &parameter = program.parameters[i];
+      const bool last = i + 1 == program.parameters.size();
+      const bool pointer = parameter.kind != Parameter::Kind::dropoutStream;
+      const bool written = parameter.kind == Parameter::Kind::output;
+      const std::string piece = fmt::format("{}{}{}{}{}", pointer && !written ? "const " : "", parameter.type,
+                                            pointer ? " *__restrict__ " : " ", parameter.name, last ? ") {" : ",");
+      if (line.size() > indent && line.size() + 1 + piece.size() > columnLimit) {
+        text += line + '\n';
+        line = std::string(indent, ' ') + piece;
+      } else {
+        line += (line.size() > indent ? " " : "") + piece;
+      }
+    }
+    text += line + '\n';
+  }
+
+  /// One line, its note at `column` or right behind it.
+  void printLine(int depth, const std::string &code, const std::string &note = "", size_t column = noteColumn) {
+    std::string line = std::string(2 * depth, ' ') + code;
+    if (!note.empty()) {
+      const size_t fitting = columnLimit > note.size() + 3 ? columnLimit - note.size() - 3 : 0;
+      line.resize(std::max(std::min(column, fitting), line.size() + 2), ' ');
+      line += "// " + note;
+    }
+    text += line + '\n';
+  }
+
+  void printBlock(const Block &block, int depth) {
+    for (const Statement &statement : block) printStatement(statement, depth);
+  }
+
+  void printStatement(const Statement &s, int depth) {
+    using Kind = Statement::Kind;
+    switch (s.kind) {
+    case Kind::comment: return printLine(depth, "// " + s.note);
+    case Kind::space: text += '\n'; return;
+    case Kind::declare:
+      return printLine(depth, s.value.empty() ? fmt::format("{} {};", s.type, s.name)
+                                              : fmt::format("{} {} = {};", s.type, s.name, s.value), s.note);
+    case Kind::assign: return printLine(depth, fmt::format("{} = {};", s.name, s.value), s.note);
+    case Kind::evaluate: return printLine(depth, s.value + ";", s.note);
+    case Kind::loop:
+      printLine(0, s.unroll == 0 ? "#pragma unroll" : fmt::format("#pragma unroll {}", s.unroll));
+      return printNested(s, depth, fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", s.name, s.value));
+    case Kind::guard: return printNested(s, depth, fmt::format("if ({})", s.value));
+    case Kind::leave: return printLine(depth, fmt::format("if ({}) return;", s.value));
+    case Kind::shared: return printLine(depth, fmt::format("__shared__ {} {};", s.type, s.name), s.note);
+    case Kind::barrier: return printLine(depth, "weft::ptx::barrier();");
+    case Kind::load: return printLoad(s, depth);
+    case Kind::store: return printLine(depth, storeText(s), s.note);
+    case Kind::reduce: return printLine(depth, reduceText(s), s.note);
+    }
+  }
+
+  void printNested(const Statement &s, int depth, const std::string &head) {
+    const bool simple = s.body.size() == 1 && s.body[0].body.empty() && s.body[0].kind != Statement::Kind::loop;
+    printLine(depth, head + (simple ? "" : " {"));
+    printBlock(s.body, depth + 1);
+    if (!simple) printLine(depth, "}");
+  }
+
+  void printLoad(const Statement &s, int depth) {
+    std::string call;
+    switch (s.access) {
+    case Access::packed: call = fmt::format("weft::{}<{}>({})", s.raw ? "loadPacked" : "loadVector", s.width, s.pointer); break;
+    case Access::strided:
+      call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer, s.stride,
+                         s.count.empty() ? "" : ", " + s.count);
+      break;
+    case Access::single: call = fmt::format("weft::loadOne({})", s.pointer); break;
+    }
+    if (!s.condition.empty()) call = fmt::format("{} ? {} : {}", s.condition, call, s.value);
+    printLine(depth, fmt::format("{}{} = {};", s.declares ? "const auto " : "", s.name, call), s.note);
+  }
+
+  static std::string storeText(const Statement &s) {
+    switch (s.access) {
+    case Access::packed: return fmt::format("weft::storeVector<{}>({}, {});", s.width, s.pointer, s.value);
+    case Access::strided:
+      return fmt::format("weft::storeStrided<{}>({}, {}, {}{});", s.width, s.pointer, s.stride, s.value,
+                         s.count.empty() ? "" : ", " + s.count);
+    case Access::single: return fmt::format("weft::storeOne({}, {});", s.pointer, s.value);
+    }
+    return "";
+  }
+
+  static std::string reduceText(const Statement &s) {
+    const std::string function = fmt::format("{}{}", s.across == Across::warp ? "warp" : "block",
+                                             s.reduction == Reduction::sum ? "Sum" : "Max");
+    return fmt::format("{}{} = weft::{}<{}>({}{});", s.declares ? "const float " : "", s.name, function, s.threads, s.value,
+                       s.scratch.empty() ? "" : ", " + s.scratch);
+  }
+
+  std::string text;
+};
+
+}  // namespace
+
+std::string printCuda(const Program &program) { return Printer().run(program); }
+
+}  // namespace weft::codegen

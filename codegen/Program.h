@@ -1,0 +1,97 @@
+// A kernel program: everything a CUDA kernel does, as plain data. Lowering (one .cpp a family) decides all of it; printing
+// (PrintCuda.cpp, and print() below for people) decides nothing. Expressions are C expressions over names declared before.
+#pragma once
+
+#include "codegen/Emit.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::codegen {
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+/// How a thread touches the elements of one vector in memory.
+enum class Access : uint8_t {
+  packed,   ///< neighbouring elements in whole accesses of up to 16 bytes
+  strided,  ///< element by element, `stride` apart, at most `count` of them
+  single,   ///< one element
+};
+
+/// How the partial results of the threads of one row are joined.
+enum class Across : uint8_t { warp, block };
+enum class Reduction : uint8_t { sum, maximum };
+
+struct Statement {
+  enum class Kind : uint8_t {
+    comment,   ///< note
+    space,     ///< an empty line between phases
+    declare,   ///< type name = value;  (no value: left uninitialized)
+    assign,    ///< name = value;
+    evaluate,  ///< value;  (a call for its effect)
+    loop,      ///< for name in [0, value): body
+    guard,     ///< if (value) body
+    leave,     ///< if (value) return
+    shared,    ///< shared memory: type name
+    barrier,
+    load,      ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
+    store,     ///< the vector or element `value` to pointer
+    reduce,    ///< name = value joined across the threads of a row
+  };
+  Kind kind = Kind::comment;
+  std::string type, name, value;
+  std::string note;              ///< trailing comment, without slashes
+  Block body;
+  int unroll = 0;                ///< loop: copies of the body; 0: all
+  std::string pointer;           ///< load, store
+  Access access = Access::single;
+  std::string width;             ///< load, store: elements of the vector
+  std::string stride, count;     ///< strided; an empty count means all
+  std::string condition;         ///< load of one element: zero where it does not hold
+  bool raw = false;              ///< load: keep the stored type (unpacked where it is used)
+  bool declares = true;          ///< load, reduce: declare the name, or assign to it
+  Reduction reduction = Reduction::sum;
+  Across across = Across::warp;
+  std::string threads;           ///< reduce: threads a row
+  std::string scratch;           ///< reduce across a block: shared memory
+  bool operator==(const Statement &) const = default;
+};
+
+Statement comment(std::string note);
+Statement space();
+Statement declare(std::string type, std::string name, std::string value = "", std::string note = "");
+Statement assign(std::string name, std::string value, std::string note = "");
+Statement evaluate(std::string value);
+Statement loop(std::string variable, std::string bound, int unroll, Block body);
+Statement guard(std::string condition, Block body);
+Statement leave(std::string condition);
+
+/// One line of named constants of one type: "constexpr int b = 8, j = 512;  // extents".
+struct ConstantLine {
+  std::string type;
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::string note;
+  bool operator==(const ConstantLine &) const = default;
+};
+
+struct Program {
+  std::string entry;
+  std::vector<std::string> headers;  ///< device headers, sorted
+  std::vector<ConstantLine> constants;
+  std::vector<Parameter> parameters;
+  std::string launchBounds;          ///< threads a block
+  Block body;
+  Launch launch;
+  std::string mapping;               ///< for people: how work is spread
+};
+
+/// Drops constants and declarations that nothing uses.
+void pruneUnused(Program &program);
+/// The program as text of its own, for --stop-after lower.
+std::string print(const Program &program);
+/// The program as CUDA C++.
+std::string printCuda(const Program &program);
+
+}  // namespace weft::codegen

@@ -1,0 +1,105 @@
+// Dropout bits (ir/SPEC.md, "Dropout bits"): a function of seed, step, stream and logical coordinates alone, so that
+// forward, backward, loop and skeleton kernels draw the same mask.
+//
+// A tensor is [outer][rows][columns]. One Philox4x32-7 call serves the eight elements that one lane of a tensor-core
+// fragment holds in a 16 x 16 tile of the last two axes; element (row, column) uses 16 bits of it.
+#pragma once
+
+#include "weft/ptx.cuh"
+
+namespace weft {
+
+/// Read from device memory at every launch, so that a replayed graph does not repeat masks.
+struct DropoutKey {
+  unsigned long long seed, step;
+};
+
+/// The four words of one Philox call.
+struct PhiloxWords {
+  unsigned word[4];
+};
+
+/// Philox4x32 with 7 rounds (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
+__device__ __forceinline__ PhiloxWords philox(unsigned c0, unsigned c1, unsigned c2, unsigned c3,
+                                              const DropoutKey &dropoutKey) {
+  unsigned k0 = unsigned(dropoutKey.seed);
+  unsigned k1 = unsigned(dropoutKey.seed >> 32) ^ (unsigned(dropoutKey.step) * 0x9E3779B9u);
+#pragma unroll
+  for (int round = 0; round < 7; ++round) {
+    const unsigned long long product0 = 0xD2511F53ull * c0, product1 = 0xCD9E8D57ull * c2;
+    c0 = unsigned(product1 >> 32) ^ c1 ^ k0;
+    c1 = unsigned(product1);
+    c2 = unsigned(product0 >> 32) ^ c3 ^ k1;
+    c3 = unsigned(product0);
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+/// The call that serves element (row, column) of slice `outer`.
+__device__ __forceinline__ PhiloxWords dropoutCall(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
+                                                   unsigned column) {
+  const unsigned lane = row % 8 * 4 + column % 8 / 2;
+  return philox(lane + 32 * (column / 16), row / 16, outer, stream, key);
+}
+
+/// The word of a call that holds the draws of (row, column) and of its neighbour (row, column ^ 1).
+__device__ __forceinline__ unsigned dropoutWord(const PhiloxWords &call, unsigned row, unsigned column) {
+  const unsigned low = row / 8 % 2 == 0 ? call.word[0] : call.word[1];
+  const unsigned high = row / 8 % 2 == 0 ? call.word[2] : call.word[3];
+  return column / 8 % 2 == 0 ? low : high;
+}
+
+/// Which of N elements stay.
+template <int N> struct Kept {
+  bool at[N];
+};
+
+/// One element. `threshold` = round(p * 65536): the element stays if its 16-bit draw is at least that.
+__device__ __forceinline__ bool kept(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
+                                     unsigned column, unsigned threshold) {
+  const unsigned word = dropoutWord(dropoutCall(key, stream, outer, row, column), row, column);
+  return (column % 2 == 0 ? word & 0xFFFF : word >> 16) >= threshold;
+}
+
+/// N neighbouring columns of one row; `column` is a multiple of N, N is 2, 4 or 8. One call for every two elements.
+template <int N>
+__device__ __forceinline__ Kept<N> keptColumns(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
+                                               unsigned column, unsigned threshold) {
+  Kept<N> result;
+#pragma unroll
+  for (int e = 0; e < N; e += 2) {
+    const unsigned word = dropoutWord(dropoutCall(key, stream, outer, row, column + e), row, column + e);
+    result.at[e] = (word & 0xFFFF) >= threshold;
+    result.at[e + 1] = (word >> 16) >= threshold;
+  }
+  return result;
+}
+
+/// keptColumns<8> where lanes 2n and 2n + 1 of the warp hold the two halves of 16 aligned columns of one row: each
+/// computes two of the four calls that both need and they exchange words. All lanes of the warp take part.
+__device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsigned stream, unsigned outer,
+                                                     unsigned row, unsigned column, unsigned threshold) {
+  const unsigned upper = column / 8 % 2;          // this lane holds columns 8 to 15 of the tile
+  unsigned words[4];                              // for columns 0-1, 2-3, 4-5, 6-7 of this lane
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    const PhiloxWords call = dropoutCall(key, stream, outer, row, column / 16 * 16 + upper * 4 + 2 * n);
+    const unsigned low = row / 8 % 2 == 0 ? call.word[0] : call.word[1];
+    const unsigned high = row / 8 % 2 == 0 ? call.word[2] : call.word[3];
+    const unsigned own = upper ? high : low;
+    const unsigned other = ptx::shuffleXor(upper ? low : high, 1);
+    words[n] = upper ? other : own;
+    words[n + 2] = upper ? own : other;
+  }
+  Kept<8> result;
+#pragma unroll
+  for (int e = 0; e < 8; e += 2) {
+    result.at[e] = (words[e / 2] & 0xFFFF) >= threshold;
+    result.at[e + 1] = (words[e / 2] >> 16) >= threshold;
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Kernels that tests emit: a small builder, and the fused kernels that transformer layers need, at given extents.
+#pragma once
+
+#include "kernel/Configuration.h"
+
+#include <functional>
+#include <initializer_list>
+
+namespace weft::examples {
+
+class KernelBuilder {
+public:
+  explicit KernelBuilder(std::string name) { kernel.name = std::move(name); }
+  int axis(const std::string &name, int64_t extent);
+  int input(const std::string &name, DType dtype, std::vector<int> axes);
+  int op(BodyOp op, const std::string &name, DType dtype, std::vector<int> axes);
+  /// An element-wise op on values of equal axes (operands after the first may lack some).
+  int elementwise(const std::string &op, const std::string &spelling, std::vector<int> operands, const std::string &name,
+                  std::map<std::string, Attribute> attributes = {});
+  /// Numbers ops and values as a graph would, and checks the kernel.
+  Kernel finish(std::vector<int> outputs);
+
+  Kernel kernel;
+};
+
+struct Example {
+  std::string name;
+  Kernel kernel;
+  int vectorAxis = -1;  ///< the natural one
+};
+
+/// Every loop kernel kind; `scale` 0: tiny odd extents, 1: those of a BERT-large layer.
+std::vector<Example> loopExamples(DType dtype, int scale);
+Example findLoopExample(const std::string &name, DType dtype, int scale);
+
+/// Row-major everywhere.
+Configuration rowMajorConfiguration(const Kernel &kernel, Knobs knobs);
+
+}  // namespace weft::examples
