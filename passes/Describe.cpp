@@ -123,7 +123,7 @@ private:
     flowOp.spelling = op.scalarSpelling().str();
     flowOp.flop = op.flop();
     flowOp.readsPartner = mlir::isa<RotaryOp>(op);
-    flowOp.indexesTiles = mlir::isa<LocalSoftmaxOp, GlobalScalingOp>(op);
+    flowOp.reducesTiles = mlir::isa<LocalSoftmaxOp>(op);
     for (mlir::Value operand : op->getOperands())
       flowOp.operandAxes.emplace_back(extents(operand.getType()).size(), -1);
     for (mlir::Value result : op->getResults())
@@ -139,10 +139,20 @@ private:
       }
       list.push_back(axes++);
     };
+    // Sub-vectors of a walked axis (results of local_softmax, factors of global_scaling) are indexed, not walked.
+    const auto isWalked = [&](const SpaceAxis &axis) {
+      return flowOp.operatorClass == OperatorClass::movement || flowOp.operatorClass == OperatorClass::contraction ||
+             llvm::any_of(axis.places, [](const Place &at) { return at.tensor == 0; });
+    };
     for (const SpaceAxis &axis : space.independent)
-      place(axis, flowOp.independent);
+      if (isWalked(axis))
+        place(axis, flowOp.independent);
     for (const SpaceAxis &axis : space.reduced)
       place(axis, flowOp.reduced);
+    std::vector<int> indexed;
+    for (const SpaceAxis &axis : space.independent)
+      if (!isWalked(axis))
+        place(axis, indexed);
     for (auto *maps : {&flowOp.operandAxes, &flowOp.resultAxes})
       for (std::vector<int> &map : *maps)
         for (int &axis : map)

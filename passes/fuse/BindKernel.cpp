@@ -310,7 +310,11 @@ std::string contractionName(const Dataflow &flow, const FlowOp &op) {
   if (op.label.rfind(op.name, 0) != 0) {
     const bool hasWeight = std::any_of(op.operands.begin(), op.operands.end(),
                                        [&](int operand) { return flow.tensors[operand].isParameter; });
-    return op.label + (hasWeight ? "_projection" : "_contraction");
+    const std::string product = "_product";
+    std::string what = op.label;
+    if (what.size() > product.size() && what.ends_with(product))
+      what.resize(what.size() - product.size());
+    return what + (hasWeight ? "_projection" : "_contraction");
   }
   std::string name = op.name + "_";
   for (const Axis &axis : flow.tensors[op.results.front()].axes)

@@ -171,8 +171,6 @@ private:
       return options.rules == FuseRules::paper ? reasons::contractionRule : reasons::contractionEpilogueOff;
     if (flowOp.operatorClass == OperatorClass::movement)
       return reasons::movementOp;
-    if (flowOp.indexesTiles)
-      return reasons::subVectorAccess;
     if (flowOp.reduced.size() > 1)
       return reasons::secondReductionAxis;
     return std::nullopt;
@@ -197,6 +195,10 @@ private:
   }
 
   std::optional<Rejection> rejectAccess(const OpSet &both) const {
+    const auto reduces = [&](int op) { return !flow.ops[op].reduced.empty(); };
+    for (int op : both)
+      if (flow.ops[op].reducesTiles && std::count_if(both.begin(), both.end(), reduces) > 1)
+        return Rejection{reasons::subVectorAccess, flow.ops[op].label};
     for (int op : both)
       if (flow.ops[op].readsPartner)
         for (int tensor : flow.ops[op].operands)

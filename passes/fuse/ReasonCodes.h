@@ -36,7 +36,7 @@ inline constexpr ReasonCode partnerAccess{
 inline constexpr ReasonCode secondReductionAxis{
     "F041", "second-reduction-axis", "one op reduces over two axes; loop kernels reduce over one"};
 inline constexpr ReasonCode subVectorAccess{
-    "F042", "sub-vector-access", "the op indexes tiles of an axis; loop kernels that fuse walk whole axes"};
+    "F042", "sub-vector-access", "the op reduces sub-vectors of an axis, the other side whole axes: their rows differ"};
 inline constexpr ReasonCode forbiddenByOption{"F050", "forbidden-by-option", "--no-fuse names a pair of the ops"};
 inline constexpr ReasonCode rulesNone{"F051", "fusion-off", "--fuse-rules none"};
 inline constexpr ReasonCode movementOp{
