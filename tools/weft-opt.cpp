@@ -1,12 +1,10 @@
 // Parses, verifies, transforms and prints weft graphs.
 #include "ir/Weft.h"
-#include "passes/Passes.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<weft::WeftDialect>();
-  weft::registerWeftPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "weft graph optimizer\n", registry));
 }

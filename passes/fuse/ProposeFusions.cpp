@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <map>
+#include <numeric>
 #include <optional>
 
 namespace weft {
@@ -256,23 +256,22 @@ private:
 
   /// The structural patterns between the ops of a set, in the order of the paper's list, joined by " + ".
   std::string patternOf(const OpSet &set) const {
-    bool producerConsumer = false, reduction = false, sharedInput = false, connected = true;
-    for (size_t i = 0; i < set.size(); ++i) {
-      bool touches = false;
-      for (size_t j = 0; j < set.size(); ++j) {
-        if (i == j)
-          continue;
-        const FlowOp &first = flow.ops[set[std::min(i, j)]], &second = flow.ops[set[std::max(i, j)]];
+    bool producerConsumer = false, reduction = false, sharedInput = false;
+    std::vector<size_t> component(set.size());
+    std::iota(component.begin(), component.end(), size_t(0));
+    for (size_t j = 0; j < set.size(); ++j)
+      for (size_t i = 0; i < j; ++i) {
+        const FlowOp &first = flow.ops[set[i]], &second = flow.ops[set[j]];
         const bool feeds = sharesTensor(first.results, second.operands);
         const bool siblings = !feeds && sharesTensor(first.operands, second.operands);
         const bool reduces = !first.reduced.empty() || !second.reduced.empty();
         producerConsumer |= feeds && !reduces;
         reduction |= feeds && reduces;
         sharedInput |= siblings;
-        touches |= feeds || siblings;
+        if (feeds || siblings)
+          std::replace(component.begin(), component.end(), size_t(component[j]), size_t(component[i]));
       }
-      connected &= touches;
-    }
+    const bool connected = std::all_of(component.begin(), component.end(), [&](size_t c) { return c == component[0]; });
     std::string text;
     const auto add = [&](bool present, std::string_view name) {
       if (present)
