@@ -5,6 +5,7 @@
 #include "runtime/Artifact.h"
 #include "runtime/Files.h"
 #include "runtime/JsonText.h"
+#include "tests/support/ExampleArtifact.h"
 #include "tests/support/TemporaryTestFolder.h"
 
 #include <csignal>
@@ -15,51 +16,12 @@
 using namespace weft;
 using namespace weft::runtime;
 using nlohmann::json;
+using weft::test::exampleArtifact;
 using weft::test::TemporaryTestFolder;
+using weft::test::tensorOf;
 namespace fs = std::filesystem;
 
 namespace {
-
-PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
-  return {.name = name, .dtype = "f16", .axes = {"b", "i"}, .extents = {8, 64}, .order = {1, 0}, .strides = {1, 8},
-          .role = role, .buffer = buffer, .offset = 0, .bytes = 1024};
-}
-
-PlanKernel kernelOf(const std::string &name, int input, int output) {
-  PlanKernel kernel;
-  kernel.name = kernel.entry = name;
-  kernel.family = "loop";
-  kernel.ops = {"%2 = relu %1"};
-  kernel.inputs = {input};
-  kernel.outputs = {output};
-  kernel.inputLayouts = kernel.outputLayouts = {"ib"};
-  kernel.knobs = {{"vectorWidth", 8}};
-  kernel.source = "kernels/" + name + ".cu";
-  kernel.parameters = {{.kind = "input", .name = "x", .type = "const half *", .tensor = input, .value = 0},
-                       {.kind = "output", .name = "y", .type = "half *", .tensor = output, .value = 0}};
-  kernel.seconds = 1.0 / 3;
-  return kernel;
-}
-
-Artifact example() {
-  Artifact artifact;
-  Plan &plan = artifact.plan;
-  plan.model = "example";
-  plan.dims = {{"b", 8}, {"i", 64}};
-  plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1), tensorOf("y", "result", 2)};
-  plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
-  plan.kernels[1].after = {0};
-  plan.entryPoints = {{"forward", {0, 1}}};
-  plan.workspaceBytes = int64_t(3) << 40;
-  artifact.graph = "module {}\n";
-  artifact.cubins[cubinName("binary")] = "binary";
-  for (PlanKernel &kernel : plan.kernels) {
-    kernel.cubin = cubinName("binary");
-    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
-  }
-  artifact.report = {{"records", json::array()}};
-  return artifact;
-}
 
 std::vector<std::string> namesIn(const fs::path &folder) {
   std::vector<std::string> names;
@@ -93,7 +55,7 @@ std::string errorOf(ErrorKind kind, Call &&call) {
 
 TEST_CASE("what is written is read back") {
   const TemporaryTestFolder folder;
-  const Artifact artifact = example();
+  const Artifact artifact = exampleArtifact();
   writeArtifact(artifact, folder / "out/deep");
   const Artifact read = readArtifact(folder / "out/deep");
   CHECK(read.plan == artifact.plan);
@@ -106,13 +68,13 @@ TEST_CASE("what is written is read back") {
 
 TEST_CASE("the same artifact gives the same bytes") {
   const TemporaryTestFolder folder;
-  writeArtifact(example(), folder / "one");
+  writeArtifact(exampleArtifact(), folder / "one");
   writeArtifact(readArtifact(folder / "one"), folder / "two");
   CHECK(contentOf(folder / "one") == contentOf(folder / "two"));
 }
 
 TEST_CASE("plan.json is sorted, and a change of one stride changes one line") {
-  Plan plan = example().plan;
+  Plan plan = exampleArtifact().plan;
   const std::string before = prettyText(toJson(plan));
   plan.tensors[0].strides = {64, 1};
   const std::string after = prettyText(toJson(plan));
@@ -129,7 +91,7 @@ TEST_CASE("plan.json is sorted, and a change of one stride changes one line") {
 }
 
 TEST_CASE("every member is required, and named when it is missing") {
-  const json plan = toJson(example().plan);
+  const json plan = toJson(exampleArtifact().plan);
   const std::vector<json::json_pointer> objects{json::json_pointer(""), json::json_pointer("/tensors/1"),
                                                 json::json_pointer("/kernels/1"),
                                                 json::json_pointer("/kernels/1/parameters/0")};
@@ -143,7 +105,7 @@ TEST_CASE("every member is required, and named when it is missing") {
 }
 
 TEST_CASE("every member is checked for its type") {
-  const json plan = toJson(example().plan);
+  const json plan = toJson(exampleArtifact().plan);
   const json flat = plan.flatten();
   for (const auto &[place, value] : flat.items()) {
     if (place.find("/knobs") != std::string::npos) continue;  // belongs to the family
@@ -154,7 +116,7 @@ TEST_CASE("every member is checked for its type") {
 }
 
 TEST_CASE("messages of the reader") {
-  json plan = toJson(example().plan);
+  json plan = toJson(exampleArtifact().plan);
   SECTION("wrong type") {
     plan["kernels"][1]["grid"][2] = "many";
     CHECK(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }) ==
@@ -185,7 +147,7 @@ TEST_CASE("text that is no JSON is reported with its line") {
 }
 
 TEST_CASE("plans that contradict themselves") {
-  Plan plan = example().plan;
+  Plan plan = exampleArtifact().plan;
   std::string expected;
   SECTION("no permutation") { plan.tensors[0].order = {1, 1}, expected = "tensors[0] (x): order"; }
   SECTION("lengths") { plan.tensors[2].strides = {1}, expected = "tensors[2] (y)"; }
@@ -210,7 +172,7 @@ TEST_CASE("plans that contradict themselves") {
 }
 
 TEST_CASE("a view of a written buffer may be read") {
-  Plan plan = example().plan;
+  Plan plan = exampleArtifact().plan;
   plan.tensors.push_back(tensorOf("view of t", "temporary", 1));
   plan.kernels[1].inputs = {3};
   plan.kernels[1].parameters[0].tensor = 3;
@@ -221,9 +183,9 @@ TEST_CASE("folders that are no artifact are refused") {
   const TemporaryTestFolder folder;
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "none"); }), Catch::Contains("no artifact"));
   writeFile(folder / "thesis.tex", "years of work");
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), folder.path()); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder.path()); }),
              Catch::Contains("not overwritten"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), folder / "thesis.tex"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder / "thesis.tex"); }),
              Catch::Contains("no folder"));
   CHECK(readFile(folder / "thesis.tex") == "years of work");
   CHECK(namesIn(folder.path()) == std::vector<std::string>{"thesis.tex"});
@@ -232,9 +194,9 @@ TEST_CASE("folders that are no artifact are refused") {
 TEST_CASE("folders that cannot be written") {
   const TemporaryTestFolder folder;
   writeFile(folder / "file", "");
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), folder / "file/out"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder / "file/out"); }),
              Catch::Contains("cannot write") && Catch::Contains("file/out"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(example(), "/proc/weft-out"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), "/proc/weft-out"); }),
              Catch::Contains("/proc/weft-out"));
   CHECK(namesIn(folder.path()) == std::vector<std::string>{"file"});
 }
@@ -242,8 +204,8 @@ TEST_CASE("folders that cannot be written") {
 TEST_CASE("an empty folder is filled, an artifact is replaced without remains") {
   const TemporaryTestFolder folder;
   fs::create_directory(folder / "out");
-  writeArtifact(example(), folder / "out");
-  Artifact next = example();
+  writeArtifact(exampleArtifact(), folder / "out");
+  Artifact next = exampleArtifact();
   next.plan.model = "next";
   next.plan.kernels.pop_back();
   next.plan.entryPoints["forward"] = {0};
@@ -256,9 +218,9 @@ TEST_CASE("an empty folder is filled, an artifact is replaced without remains") 
 
 TEST_CASE("an artifact that could not be read back is not written") {
   const TemporaryTestFolder folder;
-  writeArtifact(example(), folder / "out");
+  writeArtifact(exampleArtifact(), folder / "out");
   const auto before = contentOf(folder / "out");
-  Artifact broken = example();
+  Artifact broken = exampleArtifact();
   SECTION("missing source") { broken.sources.erase("kernels/first.cu"); }
   SECTION("missing cubin") { broken.cubins.clear(); }
   SECTION("misnamed cubin") { broken.cubins.begin()->second = "other"; }
@@ -271,7 +233,7 @@ TEST_CASE("an artifact that could not be read back is not written") {
 
 TEST_CASE("a broken artifact is refused, naming the file") {
   const TemporaryTestFolder folder;
-  writeArtifact(example(), folder / "out");
+  writeArtifact(exampleArtifact(), folder / "out");
   std::string file;
   SECTION("plan cut off") {
     file = "plan.json";
@@ -284,7 +246,7 @@ TEST_CASE("a broken artifact is refused, naming the file") {
   SECTION("report missing") { fs::remove(folder / "out" / (file = "report.json")); }
   SECTION("a name that leads out") {
     file = "../../secret";
-    json plan = toJson(example().plan);
+    json plan = toJson(exampleArtifact().plan);
     plan["kernels"][0]["source"] = file;
     writeFile(folder / "out/plan.json", prettyText(plan));
   }
@@ -293,15 +255,15 @@ TEST_CASE("a broken artifact is refused, naming the file") {
 
 TEST_CASE("hand edits of a kernel are read") {
   const TemporaryTestFolder folder;
-  writeArtifact(example(), folder / "out");
+  writeArtifact(exampleArtifact(), folder / "out");
   writeFile(folder / "out/kernels/first.cu", "// edited\n");
   CHECK(readArtifact(folder / "out").sources.at("kernels/first.cu") == "// edited\n");
 }
 
 TEST_CASE("a killed writer leaves the old artifact, and its remains go with the next write") {
   const TemporaryTestFolder folder;
-  writeArtifact(example(), folder / "out");
-  Artifact large = example();
+  writeArtifact(exampleArtifact(), folder / "out");
+  Artifact large = exampleArtifact();
   large.plan.model = "large";
   large.graph.assign(size_t(64) << 20, ' ');  // long enough to be killed in the middle
   const pid_t child = fork();
@@ -316,25 +278,25 @@ TEST_CASE("a killed writer leaves the old artifact, and its remains go with the 
   waitpid(child, nullptr, 0);
   const std::string model = readArtifact(folder / "out").plan.model;
   CHECK((model == "example" || model == "large"));
-  writeArtifact(example(), folder / "out");
+  writeArtifact(exampleArtifact(), folder / "out");
   CHECK(namesIn(folder.path()) == std::vector<std::string>{"out"});
-  CHECK(readArtifact(folder / "out").plan == example().plan);
+  CHECK(readArtifact(folder / "out").plan == exampleArtifact().plan);
 }
 
 TEST_CASE("a writer does not touch the temporary folder of one that lives") {
   const TemporaryTestFolder folder;
   const TemporaryFolder other(folder / "out");
   writeFile(other.path() / "plan.json", "half");
-  writeArtifact(example(), folder / "out");
+  writeArtifact(exampleArtifact(), folder / "out");
   CHECK(readFile(other.path() / "plan.json") == "half");
 }
 
 TEST_CASE("an artifact that was moved away when its writer died comes back") {
   const TemporaryTestFolder folder;
-  writeArtifact(example(), folder / "out");
+  writeArtifact(exampleArtifact(), folder / "out");
   fs::rename(folder / "out", folder / ".out.weft-old-abcdef");
   removeLeftovers(folder / "out");
-  CHECK(readArtifact(folder / "out").plan == example().plan);
+  CHECK(readArtifact(folder / "out").plan == exampleArtifact().plan);
 }
 
 TEST_CASE("two writers of one folder: one of the two artifacts stands") {
@@ -344,7 +306,7 @@ TEST_CASE("two writers of one folder: one of the two artifacts stands") {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      Artifact artifact = example();
+      Artifact artifact = exampleArtifact();
       artifact.plan.model = name;
       for (int i = 0; i < 20; ++i)
         writeArtifact(artifact, folder / "out");

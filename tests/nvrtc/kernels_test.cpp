@@ -1,0 +1,146 @@
+// Every kind of emitted kernel compiles for every target without spills (design rule 4). Configurations are drawn from all
+// legal ones: one from each stratum of knobs and innermost axes, so that every width, mapping and layout change is met.
+#include <catch2/catch.hpp>
+
+#include "codegen/Emit.h"
+#include "kernel/Device.h"
+#include "kernel/Error.h"
+#include "passes/configure/Families.h"
+#include "runtime/Build.h"
+#include "tests/golden/ExampleKernels.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+using namespace weft;
+
+namespace {
+
+constexpr std::array architectures{"sm_80", "sm_86", "sm_89", "sm_90a"};
+
+/// What distinguishes configurations for the emitter: knobs, and which dimension of each tensor lies innermost.
+std::string stratumOf(const Kernel &kernel, const Configuration &configuration) {
+  std::string stratum = describe(kernel, configuration.knobs);
+  for (const std::vector<Layout> *layouts : {&configuration.inputs, &configuration.outputs})
+    for (const Layout &layout : *layouts)
+      stratum += fmt::format(" {}", layout.order.empty() ? -1 : layout.order.back());
+  return stratum;
+}
+
+/// At most `count` configurations, drawn evenly over the strata; within a stratum one at random, the same every time.
+std::vector<Configuration> sample(const Kernel &kernel, const Device &device, size_t count) {
+  struct Stratum {
+    Configuration chosen;
+    uint32_t seen = 0;
+  };
+  std::map<std::string, Stratum> strata;
+  std::mt19937 random(1);
+  size_t visited = 0;
+  forEachConfiguration(kernel, device, {}, [&](const Configuration &configuration) {
+    Stratum &stratum = strata[stratumOf(kernel, configuration)];
+    if (random() % ++stratum.seen == 0) stratum.chosen = configuration;
+    return ++visited < 200000;
+  });
+  std::vector<Configuration> chosen;
+  const size_t taken = std::min(count, strata.size());
+  size_t index = 0, next = 0;
+  for (const auto &[name, stratum] : strata) {
+    if (index++ * taken < next * strata.size()) continue;
+    chosen.push_back(stratum.chosen);
+    ++next;
+  }
+  return chosen;
+}
+
+/// Collects requests, then builds all of them at once and checks each.
+class Batch {
+public:
+  void add(const std::string &name, const Kernel &kernel, const Configuration &configuration,
+           std::string_view architecture) {
+    const std::string title = fmt::format("{}, {}, {}", name, describe(kernel, configuration.knobs), architecture);
+    try {
+      codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, architecture);
+      if (emitted.text.empty()) return;  // a view: nothing runs
+      requests.push_back({.name = title,
+                          .text = std::move(emitted.text),
+                          .entry = std::move(emitted.entry),
+                          .architecture = std::string(architecture),
+                          .extraFlags = {}});
+    } catch (const Error &error) {
+      FAIL_CHECK("a legal configuration is not emitted: " << title << ": " << error.what());
+    }
+  }
+
+  /// `count` configurations of one kernel, over the architectures in turn.
+  void addSamples(const std::string &name, const Kernel &kernel, const Device &device, size_t count) {
+    const std::vector<Configuration> configurations = sample(kernel, device, count);
+    INFO(name);
+    CHECK_FALSE(configurations.empty());
+    for (const Configuration &configuration : configurations)
+      add(name, kernel, configuration, architectures[turn++ % architectures.size()]);
+  }
+
+  void buildAndCheck(size_t leastKernels) const {
+    runtime::BuildOptions options;
+    options.useCache = false;
+    options.headers = codegen::deviceHeaders();
+    const std::vector<runtime::BuildResult> results = runtime::build(requests, options);
+    CHECK(results.size() >= leastKernels);
+    std::set<std::string> seen;
+    for (size_t i = 0; i < results.size(); ++i) {
+      INFO(requests[i].name << "\n" << results[i].log << "\n" << requests[i].text);
+      CHECK(results[i].error.empty());
+      if (!results[i].error.empty()) continue;
+      CHECK(results[i].spillBytes == 0);
+      CHECK(results[i].registers > 0);
+      seen.insert(requests[i].architecture);
+    }
+    CHECK(seen.size() == architectures.size());
+    WARN(results.size() << " kernels built");
+  }
+
+private:
+  std::vector<runtime::BuildRequest> requests;
+  size_t turn = 0;
+};
+
+const std::map<char, int64_t> attentionExtents{{'b', 8}, {'h', 16}, {'j', 512}, {'k', 512}, {'p', 64}};
+
+}  // namespace
+
+TEST_CASE("loop kernels at the extents of a BERT-large layer") {
+  Batch batch;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const examples::Example &example : examples::loopExamples(dtype, 1))
+      batch.addSamples(fmt::format("{} {}", example.name, nameOf(dtype)), example.kernel, findDevice("h200"), 5);
+  batch.buildAndCheck(100);
+}
+
+TEST_CASE("loop kernels at small odd extents") {
+  Batch batch;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const examples::Example &example : examples::loopExamples(dtype, 0))
+      batch.addSamples(fmt::format("{} {} odd", example.name, nameOf(dtype)), example.kernel, findDevice("h200"), 2);
+  batch.buildAndCheck(60);
+}
+
+TEST_CASE("transposes") {
+  Batch batch;
+  batch.addSamples("transpose bhjp", samples::identityKernel(attentionExtents, "bhjp"), findDevice("h200"), 16);
+  batch.addSamples("transpose odd", samples::identityKernel({{'a', 7}, {'b', 33}, {'c', 129}}, "abc"), findDevice("h200"), 12);
+  batch.buildAndCheck(16);
+}
+
+TEST_CASE("plain contractions") {
+  Batch batch;
+  const Device &device = findDevice("h200");
+  batch.addSamples("scores", samples::contractKernel(attentionExtents, "phbk", "phbj", "hbjk"), device, 12);
+  batch.addSamples("projection", samples::contractKernel({{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}}, "phi", "bji", "phbj"),
+                   device, 12);
+  batch.addSamples("odd product", samples::contractKernel({{'i', 33}, {'k', 7}, {'n', 65}}, "ik", "kn", "in"), device, 8);
+  batch.buildAndCheck(20);
+}
