@@ -1,6 +1,6 @@
 // weft.contract: building, verification, space and flop from its einsum.
+#include "ir/Constraints.h"
 #include "ir/Einsum.h"
-#include "ir/Spaces.h"
 #include "kernel/Error.h"
 
 namespace weft {
@@ -44,20 +44,18 @@ void ContractOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, ll
                             element));
 }
 
-mlir::LogicalResult ContractOp::verify() {
+mlir::LogicalResult ContractOp::verifyConstraints() {
   try {
     const Einsum einsum = parseEinsum(getSpec().str());
     const std::vector<int64_t> expected = inferResult(einsum, extents(getA().getType()), extents(getB().getType()));
-    if (extents(getResult().getType()) != expected)
-      return emitOpError() << "contract_c7: einsum \"" << getSpec() << "\" gives extents ["
-                           << llvm::ArrayRef<int64_t>(expected) << "], the result is " << getResult().getType();
+    if (mlir::failed(checkExtents(*this, "contract_c7", "the result", getResult().getType(), expected)))
+      return mlir::failure();
   } catch (const Error &error) {
     return emitOpError() << error.what();
   }
-  for (mlir::Value value : {mlir::Value(getA()), mlir::Value(getB()), mlir::Value(getResult())})
-    if (!mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType())))
-      return emitOpError() << "contract_c8: " << value.getType() << " is not a tensor of floats";
-  return mlir::success();
+  if (getScale() && !getScale()->isFinite())
+    return broken(*this, "contract_c9") << "'scale' must be finite";
+  return checkFloats(*this, "contract_c8");
 }
 
 IterationSpace ContractOp::iterationSpace() {

@@ -1,5 +1,5 @@
-// What all element-wise ops share: building, verification, space; and the masks' builders.
-#include "ir/Spaces.h"
+// What all element-wise ops share: building, verification, space; and the constraints of single ops.
+#include "ir/Constraints.h"
 
 namespace weft {
 
@@ -28,39 +28,85 @@ IterationSpace elementwiseSpace(mlir::Operation *op) {
   return builder.take();
 }
 
-mlir::LogicalResult verifyElementwise(mlir::Operation *op) { return mlir::success(); }
-
 namespace {
 
-MaskOp makeMask(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, llvm::StringRef kind, int64_t key,
-                std::optional<int64_t> query = std::nullopt, mlir::Value aux = {}) {
-  return MaskOp::create(builder, location, x, kind, key, query, aux);
+/// Operand 1 against operand 0 by `along`: one dimension of operand 0 for each dimension of operand 1.
+mlir::LogicalResult checkAlong(mlir::Operation *op, llvm::ArrayRef<int64_t> along) {
+  const mlir::Type a = op->getOperand(0).getType(), b = op->getOperand(1).getType();
+  if (static_cast<int>(along.size()) != rankOf(b))
+    return broken(op, "elementwise_c3") << "'along' lists " << along.size() << " axes for " << b;
+  if (mlir::failed(checkAxes(op, "elementwise_c3", "along", along, a)))
+    return mlir::failure();
+  std::vector<int64_t> expected;
+  for (int64_t dimension : along)
+    expected.push_back(extents(a)[dimension]);
+  return checkExtents(op, "elementwise_c4", "the second operand", b, expected);
 }
 
 }  // namespace
 
-MaskOp MaskOp::causal(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t query, int64_t key) {
-  return makeMask(builder, location, x, "causal", key, query);
+mlir::LogicalResult verifyElementwise(mlir::Operation *op, bool ownTypes) {
+  const mlir::Type first = op->getOperand(0).getType(), result = op->getResult(0).getType();
+  if (mlir::failed(checkExtents(op, "elementwise_c1", "the result", result, extents(first))))
+    return mlir::failure();
+  if (ownTypes)
+    return mlir::success();
+  const auto along = op->getAttrOfType<mlir::DenseI64ArrayAttr>("along");
+  if (along && mlir::failed(checkAlong(op, along.asArrayRef())))
+    return mlir::failure();
+  for (mlir::Type type : op->getOperandTypes())
+    if (!along && mlir::failed(checkExtents(op, "elementwise_c2", "an operand", type, extents(first))))
+      return mlir::failure();
+  return allOf(checkFloats(op, "elementwise_c5"), checkElementType(op, "elementwise_c5", "the result", result, first));
 }
 
-MaskOp MaskOp::window(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t query, int64_t key,
-                      int64_t left, int64_t right) {
-  MaskOp op = makeMask(builder, location, x, "window", key, query);
-  op.setLeft(left);
-  op.setRight(right);
-  return op;
+//===-- Constraints of single ops -------------------------------------------------------------------------------===//
+
+mlir::LogicalResult BiasOp::verifyOwnConstraints() {
+  return getAlong() ? mlir::success() : broken(*this, "bias_c1") << "needs 'along': the axes that the bias runs along";
 }
 
-MaskOp MaskOp::padding(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t key,
-                       mlir::Value lengths) {
-  return makeMask(builder, location, x, "padding", key, std::nullopt, lengths);
+mlir::LogicalResult ResidualOp::verifyOwnConstraints() {
+  return !getAlong() ? mlir::success() : broken(*this, "residual_c1") << "both operands are whole tensors; use weft.add";
 }
 
-MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t query, int64_t key,
-                     int64_t size, mlir::Value table) {
-  MaskOp op = makeMask(builder, location, x, "block", key, query, table);
-  op.setSize(size);
-  return op;
+mlir::LogicalResult ScaleOp::verifyOwnConstraints() {
+  return getFactor().isFinite() ? mlir::success() : broken(*this, "scale_c1") << "'factor' must be finite";
+}
+
+mlir::LogicalResult SelectOp::verifyOwnConstraints() {
+  const std::vector<int64_t> expected = extents(getCondition().getType());
+  return allOf(checkElementType(*this, "select_c1", "the condition", getCondition().getType(),
+                                fromDType(getContext(), DType::i1)),
+               checkExtents(*this, "select_c2", "a", getA().getType(), expected),
+               checkExtents(*this, "select_c2", "b", getB().getType(), expected),
+               checkElementType(*this, "select_c3", "b", getB().getType(), getA().getType()),
+               checkElementType(*this, "select_c3", "the result", getResult().getType(), getA().getType()));
+}
+
+mlir::LogicalResult DropoutOp::verifyOwnConstraints() {
+  const double p = getP().convertToDouble();
+  if (!(p >= 0 && p < 1))
+    return broken(*this, "dropout_c1") << "'p' is " << std::to_string(p) << ", must be at least 0 and below 1";
+  return checkRange(*this, "dropout_c2", "stream", getStream(), 0, std::numeric_limits<uint32_t>::max());
+}
+
+mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
+  const mlir::Type x = getX().getType();
+  const int64_t position = getPosition(), dim = getDim();
+  if (mlir::failed(checkAxis(*this, "rotary_c1", "position", position, x)) ||
+      mlir::failed(checkAxis(*this, "rotary_c1", "dim", dim, x)))
+    return mlir::failure();
+  if (position == dim)
+    return broken(*this, "rotary_c1") << "'position' and 'dim' are the same axis";
+  if (extents(x)[dim] % 2 != 0)
+    return broken(*this, "rotary_c2") << "pairs of axis " << axisNames(x)[dim] << " are rotated; its extent "
+                                      << extents(x)[dim] << " is odd";
+  if (getStyle() != "halved" && getStyle() != "interleaved")
+    return broken(*this, "rotary_c4") << "unknown style \"" << getStyle() << "\"; supported: halved, interleaved";
+  return checkPositive(*this, "rotary_c3", "base", getBase().convertToDouble());
 }
 
 }  // namespace weft
+
+

@@ -3,12 +3,15 @@
 //   spelling   CUDA expression over float: {0}, {1}, ... are the operands, {name} a numeric attribute
 //   flop       per result element
 //   reference  C++ expression in double over a, b, c (the operands) with getters of the op in scope
+// An op with constraints beyond elementwise_c1 to c5 sets ownConstraints and defines verifyOwnConstraints() in C++; one
+// whose operands differ in type sets ownTypes and checks them there.
 #ifndef WEFT_ELEMENTWISE_OPS_TD
 #define WEFT_ELEMENTWISE_OPS_TD
 
 class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, string reference, list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
-  let hasVerifier = 1;
+  bit ownConstraints = 0;
+  bit ownTypes = 0;
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   code extraMembers = "";
@@ -16,13 +19,17 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
       # "::weft::IterationSpace iterationSpace() { return ::weft::elementwiseSpace(*this); }\n"
       # "double flop() { return " # flopPerElement # ".0 * static_cast<double>(elementsWritten()); }\n"
       # "::llvm::StringRef scalarSpelling() { return \"" # spelling # "\"; }\n"
-      # "double evaluateScalar(::llvm::ArrayRef<double> values);\n" # extraMembers;
-  code extraDefinitions = "";
+      # "double evaluateScalar(::llvm::ArrayRef<double> values);\n"
+      # "::llvm::LogicalResult verifyConstraints();\n"
+      # !if(ownConstraints, "::llvm::LogicalResult verifyOwnConstraints();\n", "") # extraMembers;
   let definitions = "double $cppClass::evaluateScalar(::llvm::ArrayRef<double> values) {\n"
       # "[[maybe_unused]] const auto at = [&](size_t n) { return n < values.size() ? values[n] : 0.0; };\n"
       # "[[maybe_unused]] const double a = at(0), b = at(1), c = at(2);\n"
       # "return " # reference # ";\n}\n"
-      # "::llvm::LogicalResult $cppClass::verify() { return ::weft::verifyElementwise(*this); }\n" # extraDefinitions;
+      # "::llvm::LogicalResult $cppClass::verifyConstraints() {\n"
+      # "if (::mlir::failed(::weft::verifyElementwise(*this, " # !if(ownTypes, "true", "false") # ")))"
+      # " return ::mlir::failure();\n"
+      # "return " # !if(ownConstraints, "verifyOwnConstraints()", "::mlir::success()") # ";\n}\n";
 }
 
 class Weft_Unary<string mnemonic, string spelling, int flopPerElement, string reference>
@@ -61,10 +68,11 @@ def Weft_AddOp      : Weft_Binary<"add", "{0} + {1}", 1, "a + b">;
 def Weft_SubOp      : Weft_Binary<"sub", "{0} - {1}", 1, "a - b">;
 def Weft_MulOp      : Weft_Binary<"mul", "{0} * {1}", 1, "a * b">;
 def Weft_DivOp      : Weft_Binary<"div", "{0} / {1}", 1, "a / b">;
-def Weft_BiasOp     : Weft_Binary<"bias", "{0} + {1}", 1, "a + b">;
-def Weft_ResidualOp : Weft_Binary<"residual", "{0} + {1}", 1, "a + b">;
+def Weft_BiasOp     : Weft_Binary<"bias", "{0} + {1}", 1, "a + b"> { let ownConstraints = 1; }
+def Weft_ResidualOp : Weft_Binary<"residual", "{0} + {1}", 1, "a + b"> { let ownConstraints = 1; }
 
 def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor().convertToDouble()"> {
+  let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, F64Attr:$factor);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "double":$factor), [{
     ::weft::buildElementwise($_state, {x});
@@ -73,6 +81,7 @@ def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor
 }
 
 def Weft_CastOp : Weft_Elementwise<"cast", "{0}", 0, "a"> {
+  let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$x);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::weft::DType":$dtype), [{
     $_state.addOperands(x);
@@ -81,6 +90,8 @@ def Weft_CastOp : Weft_Elementwise<"cast", "{0}", 0, "a"> {
 }
 
 def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a != 0 ? b : c"> {
+  let ownConstraints = 1;
+  let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$condition, Weft_Tensor:$a, Weft_Tensor:$b);
   let builders = [OpBuilder<(ins "::mlir::Value":$condition, "::mlir::Value":$a, "::mlir::Value":$b), [{
     $_state.addOperands({condition, a, b});
@@ -92,6 +103,7 @@ def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a 
 
 // Bits of the mask: SPEC.md, section Dropout bits.
 def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<double>::quiet_NaN()"> {
+  let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, F64Attr:$p, I64Attr:$stream);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "double":$p, "int64_t":$stream), [{
     ::weft::buildElementwise($_state, {x});
@@ -102,6 +114,7 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
 
 // Rotates pairs of the `dim` axis by position * base^(-2 i / extent).
 def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()"> {
+  let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr, "10000.0">:$base,
                        DefaultValuedStrAttr<StrAttr, "halved">:$style);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$position, "int64_t":$dim,
@@ -115,20 +128,24 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
   }]>];
 }
 
-// Excluded elements become -inf. `aux`: lengths of a padding mask, table of a block mask.
+// Excluded elements become -inf. `aux`: lengths of a padding mask (one per position `along` an axis), table of a block mask.
 def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()"> {
+  let ownConstraints = 1;
+  let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$aux, StrAttr:$kind, OptionalAttr<I64Attr>:$query,
-                       I64Attr:$key, OptionalAttr<I64Attr>:$left, OptionalAttr<I64Attr>:$right,
-                       OptionalAttr<I64Attr>:$size);
+                       I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along, OptionalAttr<I64Attr>:$left,
+                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size);
   let extraMembers = [{
     static MaskOp causal(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
                          int64_t key);
     static MaskOp window(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
                          int64_t key, int64_t left, int64_t right);
     static MaskOp padding(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t key,
-                          ::mlir::Value lengths);
+                          ::mlir::Value lengths, int64_t along);
     static MaskOp block(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
                         int64_t key, int64_t size, ::mlir::Value table);
+    ::llvm::LogicalResult checkFloatResult();
+    ::llvm::LogicalResult verifyAxesAndSizes();
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::StringRef":$kind, "int64_t":$key,
                                  CArg<"std::optional<int64_t>", "std::nullopt">:$query,

@@ -1,5 +1,7 @@
 // Ops that move data and compute nothing: building, verification, spaces.
-#include "ir/Spaces.h"
+#include "ir/Constraints.h"
+
+#include <numeric>
 
 namespace weft {
 
@@ -19,7 +21,18 @@ void TransposeOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
   state.addTypes(makeTensor(builder.getContext(), permutedNames, permuted, mlir::getElementTypeOrSelf(x.getType())));
   state.getOrAddProperties<Properties>().permutation = builder.getDenseI64ArrayAttr(permutation);
 }
-mlir::LogicalResult TransposeOp::verify() { return mlir::success(); }
+mlir::LogicalResult TransposeOp::verifyConstraints() {
+  const mlir::Type x = getX().getType();
+  if (static_cast<int>(getPermutation().size()) != rankOf(x))
+    return broken(*this, "transpose_c1") << "'permutation' has " << getPermutation().size() << " entries for " << x;
+  if (mlir::failed(checkAxes(*this, "transpose_c1", "permutation", getPermutation(), x)))
+    return mlir::failure();
+  std::vector<int64_t> permuted;
+  for (int64_t dimension : getPermutation())
+    permuted.push_back(extents(x)[dimension]);
+  return allOf(checkExtents(*this, "transpose_c2", "the result", getResult().getType(), permuted),
+               checkElementType(*this, "transpose_c3", "the result", getResult().getType(), x));
+}
 IterationSpace TransposeOp::iterationSpace() {
   SpaceBuilder builder(*this);
   for (auto [dimension, source] : llvm::enumerate(getPermutation()))
@@ -60,7 +73,19 @@ void SliceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir:
   properties.start = builder.getI64IntegerAttr(start);
   properties.size = builder.getI64IntegerAttr(size);
 }
-mlir::LogicalResult SliceOp::verify() { return verifyAxis(*this, "slice_c1", getAxis(), getX().getType()); }
+mlir::LogicalResult SliceOp::verifyConstraints() {
+  const mlir::Type x = getX().getType();
+  const int64_t start = getStart(), size = getSize();
+  if (mlir::failed(checkAxis(*this, "slice_c1", "axis", getAxis(), x)))
+    return mlir::failure();
+  const int64_t extent = extents(x)[getAxis()];
+  if (mlir::failed(checkRange(*this, "slice_c2", "start", start, 0, extent - 1)) ||
+      mlir::failed(checkRange(*this, "slice_c2", "size", size, 1, extent - start)))
+    return mlir::failure();
+  return allOf(checkExtents(*this, "slice_c3", "the result", getResult().getType(),
+                            extents(withExtent(x, getAxis(), size))),
+               checkElementType(*this, "slice_c4", "the result", getResult().getType(), x));
+}
 IterationSpace SliceOp::iterationSpace() { return spaceExcept(*this, getAxis()); }
 double SliceOp::flop() { return 0; }
 
@@ -72,7 +97,26 @@ void ConcatOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir
   state.addTypes(withExtent(parts.front().getType(), axis, extent));
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
 }
-mlir::LogicalResult ConcatOp::verify() { return mlir::success(); }
+mlir::LogicalResult ConcatOp::verifyConstraints() {
+  if (getParts().empty())
+    return broken(*this, "concat_c2") << "nothing to concatenate";
+  const mlir::Type first = getParts().front().getType();
+  if (mlir::failed(checkAxis(*this, "concat_c1", "axis", getAxis(), first)))
+    return mlir::failure();
+  std::vector<int64_t> total = extents(first);
+  total[getAxis()] = 0;
+  for (mlir::Type part : getParts().getTypes()) {
+    std::vector<int64_t> expected = extents(first);
+    if (rankOf(part) == rankOf(first))
+      expected[getAxis()] = extents(part)[getAxis()];
+    if (mlir::failed(checkExtents(*this, "concat_c2", "a part", part, expected)) ||
+        mlir::failed(checkElementType(*this, "concat_c4", "a part", part, first)))
+      return mlir::failure();
+    total[getAxis()] += expected[getAxis()];
+  }
+  return allOf(checkExtents(*this, "concat_c3", "the result", getResult().getType(), total),
+               checkElementType(*this, "concat_c4", "the result", getResult().getType(), first));
+}
 IterationSpace ConcatOp::iterationSpace() { return spaceExcept(*this, getAxis()); }
 double ConcatOp::flop() { return 0; }
 
@@ -110,7 +154,26 @@ void SplitAxisOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
   properties.axis = builder.getI64IntegerAttr(axis);
   properties.sizes = builder.getDenseI64ArrayAttr(sizes);
 }
-mlir::LogicalResult SplitAxisOp::verify() { return verifyAxis(*this, "split_axis_c1", getAxis(), getX().getType()); }
+mlir::LogicalResult SplitAxisOp::verifyConstraints() {
+  const mlir::Type x = getX().getType();
+  if (mlir::failed(checkAxis(*this, "split_axis_c1", "axis", getAxis(), x)))
+    return mlir::failure();
+  std::vector<int64_t> expected = extents(x);
+  int64_t remaining = expected[getAxis()];
+  for (int64_t size : getSizes()) {
+    if (size < 1 || remaining % size != 0)
+      return broken(*this, "split_axis_c2") << "sizes [" << getSizes() << "] do not multiply to the extent "
+                                            << expected[getAxis()];
+    remaining /= size;
+  }
+  if (remaining != 1 || getSizes().empty())
+    return broken(*this, "split_axis_c2") << "sizes [" << getSizes() << "] do not multiply to the extent "
+                                          << expected[getAxis()];
+  expected.erase(expected.begin() + getAxis());
+  expected.insert(expected.begin() + getAxis(), getSizes().begin(), getSizes().end());
+  return allOf(checkExtents(*this, "split_axis_c3", "the result", getResult().getType(), expected),
+               checkElementType(*this, "split_axis_c4", "the result", getResult().getType(), x));
+}
 IterationSpace SplitAxisOp::iterationSpace() {
   return splitSpace(*this, 0, 1, static_cast<int>(getAxis()), static_cast<int>(getSizes().size()));
 }
@@ -132,7 +195,19 @@ void MergeAxesOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
   properties.axis = builder.getI64IntegerAttr(axis);
   properties.count = builder.getI64IntegerAttr(count);
 }
-mlir::LogicalResult MergeAxesOp::verify() { return verifyAxis(*this, "merge_axes_c1", getAxis(), getX().getType()); }
+mlir::LogicalResult MergeAxesOp::verifyConstraints() {
+  const mlir::Type x = getX().getType();
+  const int64_t axis = getAxis(), count = getCount();
+  if (mlir::failed(checkAxis(*this, "merge_axes_c1", "axis", axis, x)) ||
+      mlir::failed(checkRange(*this, "merge_axes_c2", "count", count, 1, rankOf(x) - axis)))
+    return mlir::failure();
+  std::vector<int64_t> expected = extents(x);
+  const auto first = expected.begin() + axis;
+  *first = std::accumulate(first, first + count, int64_t{1}, std::multiplies<int64_t>());
+  expected.erase(first + 1, first + count);
+  return allOf(checkExtents(*this, "merge_axes_c3", "the result", getResult().getType(), expected),
+               checkElementType(*this, "merge_axes_c4", "the result", getResult().getType(), x));
+}
 IterationSpace MergeAxesOp::iterationSpace() {
   return splitSpace(*this, 1, 0, static_cast<int>(getAxis()), static_cast<int>(getCount()));
 }
@@ -148,7 +223,17 @@ void GatherOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir
   state.addOperands({table, indices});
   state.addTypes(makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(table.getType())));
 }
-mlir::LogicalResult GatherOp::verify() { return mlir::success(); }
+mlir::LogicalResult GatherOp::verifyConstraints() {
+  const mlir::Type table = getTable().getType(), indices = getIndices().getType();
+  if (rankOf(table) < 1)
+    return broken(*this, "gather_c1") << "the table has no axis to gather along: " << table;
+  if (mlir::failed(checkElementType(*this, "gather_c2", "the indices", indices, fromDType(getContext(), DType::i32))))
+    return mlir::failure();
+  std::vector<int64_t> expected = extents(indices), row = extents(table);
+  expected.insert(expected.end(), row.begin() + 1, row.end());
+  return allOf(checkExtents(*this, "gather_c3", "the result", getResult().getType(), expected),
+               checkElementType(*this, "gather_c4", "the result", getResult().getType(), table));
+}
 IterationSpace GatherOp::iterationSpace() {
   SpaceBuilder builder(*this);
   const int rank = rankOf(getIndices().getType());
@@ -161,7 +246,12 @@ IterationSpace GatherOp::iterationSpace() {
 double GatherOp::flop() { return 0; }
 
 void IdentityOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value x) { buildElementwise(state, x); }
-mlir::LogicalResult IdentityOp::verify() { return mlir::success(); }
+mlir::LogicalResult IdentityOp::verifyConstraints() {
+  if (getX().getType() != getResult().getType())
+    return broken(*this, "identity_c1") << "the result is " << getResult().getType() << ", the operand is "
+                                        << getX().getType();
+  return mlir::success();
+}
 IterationSpace IdentityOp::iterationSpace() { return alignedSpace(*this, {0, 1}); }
 double IdentityOp::flop() { return 0; }
 

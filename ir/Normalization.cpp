@@ -1,5 +1,5 @@
-// Softmax, norms, reductions and the three steps of the decomposed softmax: building, verification, spaces, flop.
-#include "ir/Spaces.h"
+// Softmax, norms and reductions: building, verification, spaces, flop.
+#include "ir/Constraints.h"
 
 namespace weft {
 namespace {
@@ -31,32 +31,27 @@ IterationSpace normSpace(mlir::Operation *op, int64_t axis) {
   return builder.take();
 }
 
-/// One axis of x in sub-vectors: `subvectors` lists tensors that have one element per sub-vector there. That axis and
-/// theirs are different axes of the space, both reduced or both independent.
-IterationSpace tiledSpace(mlir::Operation *op, int64_t axis, const std::vector<int> &whole,
-                          const std::vector<int> &subvectors, bool reduced) {
-  SpaceBuilder builder(op);
-  const auto placesOf = [](const std::vector<int> &tensors, int dimension) {
-    std::vector<Place> places;
-    for (int tensor : tensors)
-      places.push_back({tensor, dimension});
-    return places;
-  };
-  for (int dimension = 0; dimension < rankOf(builder.type(whole.front())); ++dimension) {
-    std::vector<Place> places = placesOf(whole, dimension);
-    const std::vector<Place> others = placesOf(subvectors, dimension);
-    if (dimension != axis) {
-      places.insert(places.end(), others.begin(), others.end());
-      builder.independent(places);
-    } else {
-      builder.independent(others);
-      if (reduced)
-        builder.reduced(places);
-      else
-        builder.independent(places);
-    }
-  }
-  return builder.take();
+/// Constraints c1 to c7, which layer_norm and rms_norm share.
+mlir::LogicalResult checkNorm(mlir::Operation *op, const std::string &name, int64_t axis, const llvm::APFloat &epsilon,
+                              std::pair<unsigned, unsigned> statisticsCounts) {
+  const mlir::Type x = op->getOperand(0).getType();
+  if (mlir::failed(checkAxis(op, name + "_c1", "axis", axis, x)))
+    return mlir::failure();
+  for (mlir::Type parameter : llvm::drop_begin(op->getOperandTypes()))
+    if (mlir::failed(checkExtents(op, name + "_c2", "gamma or beta", parameter, {extents(x)[axis]})))
+      return mlir::failure();
+  if (mlir::failed(checkExtents(op, name + "_c3", "y", op->getResult(0).getType(), extents(x))))
+    return mlir::failure();
+  const unsigned statistics = op->getNumResults() - 1;
+  if (statistics != statisticsCounts.first && statistics != statisticsCounts.second)
+    return broken(op, name + "_c4") << statistics << " statistics; expected " << statisticsCounts.first << " or "
+                                    << statisticsCounts.second;
+  const mlir::RankedTensorType rows = rowsOf(x, axis);
+  for (mlir::Type statistic : llvm::drop_begin(op->getResultTypes()))
+    if (mlir::failed(checkExtents(op, name + "_c5", "a statistic", statistic, extents(rows))) ||
+        mlir::failed(checkElementType(op, name + "_c5", "a statistic", statistic, rows)))
+      return mlir::failure();
+  return allOf(checkPositive(op, name + "_c6", "epsilon", epsilon.convertToDouble()), checkFloats(op, name + "_c7"));
 }
 
 }  // namespace
@@ -67,7 +62,13 @@ void SoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mli
   buildElementwise(state, x);
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
 }
-mlir::LogicalResult SoftmaxOp::verify() { return verifyAxis(*this, "softmax_c1", getAxis(), getX().getType()); }
+mlir::LogicalResult SoftmaxOp::verifyConstraints() {
+  if (getEmptyRow() != "zero")
+    return broken(*this, "softmax_c3") << "'empty_row' is \"" << getEmptyRow() << "\"; supported: zero";
+  return allOf(checkAxis(*this, "softmax_c1", "axis", getAxis(), getX().getType()),
+               checkExtents(*this, "softmax_c2", "the result", getResult().getType(), extents(getX().getType())),
+               checkFloats(*this, "softmax_c4"));
+}
 IterationSpace SoftmaxOp::iterationSpace() { return alignedSpace(*this, {0, 1}, {static_cast<int64_t>(getAxis())}); }
 double SoftmaxOp::flop() { return 4 * count(getX()); }
 
@@ -82,7 +83,9 @@ void LayerNormOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
   properties.axis = builder.getI64IntegerAttr(axis);
   properties.epsilon = builder.getF64FloatAttr(epsilon);
 }
-mlir::LogicalResult LayerNormOp::verify() { return verifyAxis(*this, "layer_norm_c1", getAxis(), getX().getType()); }
+mlir::LogicalResult LayerNormOp::verifyConstraints() {
+  return checkNorm(*this, "layer_norm", getAxis(), getEpsilon(), {0, 2});
+}
 IterationSpace LayerNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
 double LayerNormOp::flop() { return 7 * count(getX()); }
 
@@ -95,7 +98,9 @@ void RmsNormOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mli
   properties.axis = builder.getI64IntegerAttr(axis);
   properties.epsilon = builder.getF64FloatAttr(epsilon);
 }
-mlir::LogicalResult RmsNormOp::verify() { return verifyAxis(*this, "rms_norm_c1", getAxis(), getX().getType()); }
+mlir::LogicalResult RmsNormOp::verifyConstraints() {
+  return checkNorm(*this, "rms_norm", getAxis(), getEpsilon(), {0, 1});
+}
 IterationSpace RmsNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
 double RmsNormOp::flop() { return 4 * count(getX()); }
 
@@ -110,7 +115,17 @@ void ReduceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm
   properties.kind = builder.getStringAttr(kind);
   properties.axes = builder.getDenseI64ArrayAttr(axes);
 }
-mlir::LogicalResult ReduceOp::verify() { return mlir::success(); }
+mlir::LogicalResult ReduceOp::verifyConstraints() {
+  if (getKind() != "sum" && getKind() != "max")
+    return broken(*this, "reduce_c2") << "unknown kind \"" << getKind() << "\"; supported: sum, max";
+  if (getAxes().empty())
+    return broken(*this, "reduce_c1") << "'axes' is empty";
+  if (mlir::failed(checkAxes(*this, "reduce_c1", "axes", getAxes(), getX().getType())))
+    return mlir::failure();
+  return allOf(checkExtents(*this, "reduce_c3", "the result", getResult().getType(),
+                            extents(withoutDimensions(getX().getType(), getAxes()))),
+               checkFloats(*this, "reduce_c4"));
+}
 IterationSpace ReduceOp::iterationSpace() {
   SpaceBuilder builder(*this);
   for (int dimension = 0, kept = 0; dimension < rankOf(getX().getType()); ++dimension) {
@@ -122,49 +137,5 @@ IterationSpace ReduceOp::iterationSpace() {
   return builder.take();
 }
 double ReduceOp::flop() { return count(getX()); }
-
-//===-- decomposed softmax --------------------------------------------------------------------------------------===//
-
-void LocalSoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
-                           int64_t tile) {
-  const int64_t subvectors = (extents(x.getType())[axis] + tile - 1) / tile;
-  const mlir::Type statistics = withDType(withExtent(x.getType(), axis, subvectors, "n"), DType::f32);
-  buildElementwise(state, x);
-  state.addTypes({statistics, statistics});
-  Properties &properties = state.getOrAddProperties<Properties>();
-  properties.axis = builder.getI64IntegerAttr(axis);
-  properties.tile = builder.getI64IntegerAttr(tile);
-}
-mlir::LogicalResult LocalSoftmaxOp::verify() {
-  return verifyAxis(*this, "local_softmax_c1", getAxis(), getX().getType());
-}
-IterationSpace LocalSoftmaxOp::iterationSpace() { return tiledSpace(*this, getAxis(), {0, 1}, {2, 3}, true); }
-double LocalSoftmaxOp::flop() { return 4 * count(getX()); }
-
-void ReduceSubvectorsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value maxima,
-                               mlir::Value sums, int64_t axis) {
-  buildElementwise(state, {maxima, sums});
-  state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
-}
-mlir::LogicalResult ReduceSubvectorsOp::verify() {
-  return verifyAxis(*this, "reduce_subvectors_c1", getAxis(), getMaxima().getType());
-}
-IterationSpace ReduceSubvectorsOp::iterationSpace() {
-  return alignedSpace(*this, {0, 1, 2}, {static_cast<int64_t>(getAxis())});
-}
-double ReduceSubvectorsOp::flop() { return 6 * count(getMaxima()); }
-
-void GlobalScalingOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, mlir::Value factors,
-                            int64_t axis, int64_t tile) {
-  buildElementwise(state, {x, factors});
-  Properties &properties = state.getOrAddProperties<Properties>();
-  properties.axis = builder.getI64IntegerAttr(axis);
-  properties.tile = builder.getI64IntegerAttr(tile);
-}
-mlir::LogicalResult GlobalScalingOp::verify() {
-  return verifyAxis(*this, "global_scaling_c1", getAxis(), getX().getType());
-}
-IterationSpace GlobalScalingOp::iterationSpace() { return tiledSpace(*this, getAxis(), {0, 2}, {1}, false); }
-double GlobalScalingOp::flop() { return count(getX()); }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Shared pieces of iteration spaces and verifiers.
+// Spaces of ops whose tensors all have the same dimensions.
 #include "ir/Spaces.h"
 
 namespace weft {
@@ -16,20 +16,6 @@ IterationSpace alignedSpace(mlir::Operation *op, const std::vector<int> &tensors
       builder.independent(places);
   }
   return builder.take();
-}
-
-mlir::LogicalResult verifyAxis(mlir::Operation *op, llvm::StringRef constraint, int64_t axis, mlir::Type type) {
-  if (axis < 0 || axis >= rankOf(type))
-    return op->emitOpError() << constraint << ": axis " << axis << " is out of range for " << type;
-  return mlir::success();
-}
-
-mlir::LogicalResult verifySameExtents(mlir::Operation *op, llvm::StringRef constraint, mlir::Type expected,
-                                      mlir::Type actual, llvm::StringRef what) {
-  if (extents(expected) != extents(actual))
-    return op->emitOpError() << constraint << ": " << what << " is " << actual << ", expected the extents of "
-                             << expected;
-  return mlir::success();
 }
 
 }  // namespace weft

@@ -40,10 +40,4 @@ IterationSpace alignedSpace(mlir::Operation *op, const std::vector<int> &tensors
 
 inline int rankOf(mlir::Type type) { return static_cast<int>(mlir::cast<mlir::RankedTensorType>(type).getRank()); }
 
-/// Emits `constraint: axis N is out of range` unless 0 <= axis < rank.
-mlir::LogicalResult verifyAxis(mlir::Operation *op, llvm::StringRef constraint, int64_t axis, mlir::Type type);
-/// Emits `constraint: ...` unless both have the same extents.
-mlir::LogicalResult verifySameExtents(mlir::Operation *op, llvm::StringRef constraint, mlir::Type expected,
-                                      mlir::Type actual, llvm::StringRef what);
-
 }  // namespace weft

@@ -1,5 +1,5 @@
 // weft.graph and weft.kernel, the ops that hold others, and the small ops around them.
-#include "ir/Spaces.h"
+#include "ir/Constraints.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,6 +26,25 @@ void nameArguments(mlir::Region &region, mlir::OpAsmSetValueNameFn setName) {
   for (mlir::BlockArgument argument : region.getArguments())
     if (auto location = mlir::dyn_cast<mlir::NameLoc>(argument.getLoc()))
       setName(argument, location.getName());
+}
+
+/// A body holds ops of this dialect only; a kernel stands in a graph, never in a kernel.
+mlir::LogicalResult checkBody(mlir::Operation *op, llvm::StringRef id) {
+  for (mlir::Operation &inner : op->getRegion(0).front().without_terminator()) {
+    const bool allowed = mlir::isa<WeftOp>(inner) || (mlir::isa<GraphOp>(op) && mlir::isa<KernelOp>(inner));
+    if (!allowed)
+      return broken(&inner, id) << "'" << inner.getName() << "' cannot stand in " << op->getName();
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult checkTerminator(mlir::Operation *op, llvm::StringRef id, mlir::Block &block,
+                                    mlir::TypeRange expected) {
+  mlir::Operation *terminator = block.getTerminator();
+  if (terminator->getOperandTypes() == expected)
+    return mlir::success();
+  return broken(terminator, id) << "returns (" << terminator->getOperandTypes() << "), " << op->getName()
+                                << " declares (" << expected << ")";
 }
 
 }  // namespace
@@ -90,8 +109,12 @@ void GraphOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValue
   nameArguments(region, setName);
 }
 
-mlir::LogicalResult GraphOp::verify() { return mlir::success(); }
-mlir::LogicalResult GraphOp::verifyRegions() { return mlir::success(); }
+mlir::LogicalResult GraphOp::verifyRegions() {
+  for (mlir::Type type : getArgumentTypes())
+    if (mlir::failed(weft::verifyType(*this, type)))
+      return mlir::failure();
+  return allOf(checkBody(*this, "graph_c2"), checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()));
+}
 
 //===-- kernel --------------------------------------------------------------------------------------------------===//
 
@@ -128,6 +151,7 @@ mlir::ParseResult KernelOp::parse(mlir::OpAsmParser &parser, mlir::OperationStat
       parser.resolveOperands(operands, types, operandsAt, result.operands) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*result.addRegion(), arguments))
     return mlir::failure();
+  keepResultNames(parser, result);
   return mlir::success();
 }
 
@@ -157,16 +181,46 @@ void KernelOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValu
   nameArguments(region, setName);
 }
 
-mlir::LogicalResult KernelOp::verify() { return mlir::success(); }
-mlir::LogicalResult KernelOp::verifyRegions() { return mlir::success(); }
+namespace {
+
+/// One layout per tensor, each a permutation of its dimensions, with no stride or one per dimension.
+mlir::LogicalResult checkLayouts(mlir::Operation *op, llvm::ArrayRef<LayoutAttr> layouts, mlir::TypeRange types) {
+  if (layouts.size() != types.size())
+    return broken(op, "kernel_c3") << layouts.size() << " layouts for " << types.size() << " tensors";
+  for (auto [layout, type] : llvm::zip(layouts, types)) {
+    const size_t rank = rankOf(type);
+    if (layout.getOrder().size() != rank || (!layout.getStrides().empty() && layout.getStrides().size() != rank))
+      return broken(op, "kernel_c4") << layout << " does not have one entry per axis of " << type;
+    if (mlir::failed(checkAxes(op, "kernel_c4", "layouts", layout.getOrder(), type)))
+      return mlir::failure();
+  }
+  return mlir::success();
+}
+
+}  // namespace
+
+mlir::LogicalResult KernelOp::verifyRegions() {
+  if (getBody().getArgumentTypes() != getInputs().getTypes())
+    return broken(*this, "kernel_c2") << "block arguments and operands differ in type";
+  for (mlir::Type type : getOperandTypes())
+    if (mlir::failed(weft::verifyType(*this, type)))
+      return mlir::failure();
+  if (getLayouts() && mlir::failed(allOf(checkLayouts(*this, getLayouts()->getInputs(), getOperandTypes()),
+                                         checkLayouts(*this, getLayouts()->getOutputs(), getResultTypes()))))
+    return mlir::failure();
+  return allOf(checkBody(*this, "kernel_c5"), checkTerminator(*this, "kernel_c1", getBody().front(), getResultTypes()));
+}
 
 //===-- constant and expect_close -------------------------------------------------------------------------------===//
 
-mlir::LogicalResult ConstantOp::verify() { return mlir::success(); }
+mlir::LogicalResult ConstantOp::verifyConstraints() { return mlir::success(); }
 IterationSpace ConstantOp::iterationSpace() { return alignedSpace(*this, {0}); }
 
-mlir::LogicalResult ExpectCloseOp::verify() {
-  return verifySameExtents(*this, "expect_close_c1", getA().getType(), getB().getType(), "b");
+mlir::LogicalResult ExpectCloseOp::verifyConstraints() {
+  for (const llvm::APFloat &tolerance : {getAbsolute(), getRelative()})
+    if (!tolerance.isFinite() || tolerance.isNegative())
+      return broken(*this, "expect_close_c2") << "tolerances must be finite and not negative";
+  return checkExtents(*this, "expect_close_c1", "b", getB().getType(), extents(getA().getType()));
 }
 IterationSpace ExpectCloseOp::iterationSpace() { return alignedSpace(*this, {0, 1}); }
 

@@ -173,7 +173,7 @@ public:
   mlir::ParseResult parse() {
     if (parseHeader() || parseOperands() || parseAxes() || parseAttributes() || parseTypes() || resolveDimensions())
       return mlir::failure();
-    keepNames();
+    keepResultNames(parser, result);
     return mlir::success();
   }
 
@@ -343,20 +343,6 @@ private:
     return mlir::success();
   }
 
-  /// The names that results were written with become the op's location (names that are numbers carry nothing).
-  void keepNames() {
-    llvm::SmallVector<llvm::StringRef> names;
-    for (size_t index = 0; index < parser.getNumResults(); ++index) {
-      const auto [name, sub] = parser.getResultName(index);
-      if (name.empty() || llvm::isDigit(name.front()))
-        return;
-      if (sub == 0)
-        names.push_back(name);
-    }
-    if (!names.empty())
-      result.location = mlir::NameLoc::get(builder().getStringAttr(llvm::join(names, ", ")), result.location);
-  }
-
   mlir::OpAsmParser &parser;
   mlir::OperationState &result;
   llvm::SMLoc operandsAt;
@@ -371,6 +357,19 @@ mlir::ParseResult parseStatement(mlir::OpAsmParser &parser, mlir::OperationState
 }
 
 void printStatement(mlir::OpAsmPrinter &printer, mlir::Operation *op) { StatementPrinter(printer, op).print(); }
+
+void keepResultNames(mlir::OpAsmParser &parser, mlir::OperationState &result) {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (size_t index = 0; index < parser.getNumResults(); ++index) {
+    const auto [name, sub] = parser.getResultName(index);
+    if (name.empty() || llvm::isDigit(name.front()))
+      return;
+    if (sub == 0)
+      names.push_back(name);
+  }
+  if (!names.empty())
+    result.location = mlir::NameLoc::get(parser.getBuilder().getStringAttr(llvm::join(names, ", ")), result.location);
+}
 
 void nameResults(mlir::Operation *op, mlir::OpAsmSetValueNameFn setName) {
   llvm::SmallVector<llvm::StringRef> names;

@@ -26,15 +26,17 @@ mlir::LogicalResult verifyTensor(mlir::Operation *op, mlir::RankedTensorType ten
 
 }  // namespace
 
+mlir::LogicalResult verifyType(mlir::Operation *op, mlir::Type type) {
+  if (auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type))
+    return verifyTensor(op, tensor);
+  return op->emitOpError() << "type_c2: " << type << " is not a ranked tensor with axes";
+}
+
 mlir::LogicalResult verifyTypes(mlir::Operation *op) {
   for (mlir::TypeRange types : {mlir::TypeRange(op->getOperandTypes()), mlir::TypeRange(op->getResultTypes())})
-    for (mlir::Type type : types) {
-      auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
-      if (!tensor)
-        return op->emitOpError() << "type_c2: " << type << " is not a ranked tensor with axes";
-      if (mlir::failed(verifyTensor(op, tensor)))
+    for (mlir::Type type : types)
+      if (mlir::failed(verifyType(op, type)))
         return mlir::failure();
-    }
   return mlir::success();
 }
 

@@ -32,10 +32,15 @@ namespace weft {
 // What the generated op classes share; one definition each.
 mlir::ParseResult parseStatement(mlir::OpAsmParser &parser, mlir::OperationState &result);
 void printStatement(mlir::OpAsmPrinter &printer, mlir::Operation *op);
+/// The names that results were written with become the op's location (names that are numbers carry nothing).
+void keepResultNames(mlir::OpAsmParser &parser, mlir::OperationState &result);
 /// Names of SSA results: those of the op's NameLoc ("y" or "y, mean, rstd") if it has one, else the op's own name.
 void nameResults(mlir::Operation *op, mlir::OpAsmSetValueNameFn setName);
+/// type_c2 to type_c6 of SPEC.md, for one type or for all operands and results.
+mlir::LogicalResult verifyType(mlir::Operation *op, mlir::Type type);
 mlir::LogicalResult verifyTypes(mlir::Operation *op);
-mlir::LogicalResult verifyElementwise(mlir::Operation *op);
+/// elementwise_c1 to c5 of SPEC.md; with `ownTypes` only c1 (the op checks its operands itself).
+mlir::LogicalResult verifyElementwise(mlir::Operation *op, bool ownTypes);
 /// Operands as given, one result of the first operand's type.
 void buildElementwise(mlir::OperationState &state, mlir::ValueRange operands);
 IterationSpace elementwiseSpace(mlir::Operation *op);

@@ -83,7 +83,11 @@ def WeftOpInterface : OpInterface<"WeftOp"> {
       return std::numeric_limits<double>::quiet_NaN();
     }]>,
   ];
-  let verify = "return ::weft::verifyTypes($_op);";
+  // Types first, so that an op's own constraints may rely on them.
+  let verify = [{
+    return ::mlir::failed(::weft::verifyTypes($_op)) ? ::mlir::failure()
+                                                     : ::llvm::cast<ConcreteOp>($_op).verifyConstraints();
+  }];
 }
 
 #endif  // WEFT_DIALECT_TD

@@ -11,7 +11,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Weft_Tensor : RankedTensorOf<[AnyFloat, I32, I1]>;
+def Weft_Tensor : Type<AnyRankedTensor.predicate, "ranked tensor", "::mlir::RankedTensorType">;
 
 // A statement: `weft.name [spec or kind] operands [over axes] [along (axes)] {attributes} : types [-> types]`.
 // Parsed and printed by Syntax.cpp for all ops alike; SSA names survive the round trip.
@@ -34,10 +34,10 @@ class Weft_Op<string mnemonic, list<Trait> traits = []>
 // An op with a class of its own members: space and flop are defined in the class's .cpp.
 class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
-  let hasVerifier = 1;
   let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::" # operatorClass # [{; }
     ::weft::IterationSpace iterationSpace();
     double flop();
+    ::llvm::LogicalResult verifyConstraints();
   }];
 }
 
@@ -192,7 +192,6 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [
@@ -211,7 +210,7 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
   }];
 }
 
-def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike]> {
+def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike, HasParent<"::weft::GraphOp">]> {
   let summary = "The results of a graph";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -227,7 +226,6 @@ def Weft_KernelOp : Op<Weft_Dialect, "kernel", [
   let results = (outs Variadic<Weft_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [
@@ -250,10 +248,10 @@ def Weft_ConstantOp : Op<Weft_Dialect, "constant", [Pure, ConstantLike, WeftOpIn
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Weft_Tensor:$result);
   let assemblyFormat = "attr-dict $value";
-  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::movement; }
     ::weft::IterationSpace iterationSpace();
+    ::llvm::LogicalResult verifyConstraints();
     double flop() { return 0; }
   }];
 }
@@ -262,10 +260,10 @@ def Weft_ExpectCloseOp : Weft_Op<"expect_close"> {
   let summary = "Fails the interpretation unless |a - b| <= absolute + relative * |b| everywhere";
   let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, DefaultValuedAttr<F64Attr, "1e-5">:$absolute,
                        DefaultValuedAttr<F64Attr, "1e-5">:$relative);
-  let hasVerifier = 1;
   let members = [{
     ::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::elementwise; }
     ::weft::IterationSpace iterationSpace();
+    ::llvm::LogicalResult verifyConstraints();
     double flop() { return 0; }
   }];
 }
