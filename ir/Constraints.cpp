@@ -60,10 +60,12 @@ mlir::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef id, llvm::St
   return diagnostic;
 }
 
-mlir::LogicalResult checkPositive(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name, double value) {
-  if (value > 0 && std::isfinite(value))
+mlir::LogicalResult checkPositive(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name, double value,
+                                  bool orZero) {
+  if ((value > 0 || (orZero && value == 0)) && std::isfinite(value))
     return mlir::success();
-  return broken(op, id) << "'" << name << "' is " << std::to_string(value) << ", must be positive and finite";
+  return broken(op, id) << "'" << name << "' is " << std::to_string(value) << ", must be "
+                        << (orZero ? "zero or more" : "positive") << " and finite";
 }
 
 }  // namespace weft

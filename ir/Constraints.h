@@ -22,8 +22,9 @@ mlir::LogicalResult checkFloats(mlir::Operation *op, llvm::StringRef id);
 /// low <= value <= high.
 mlir::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name, int64_t value, int64_t low,
                                int64_t high = std::numeric_limits<int64_t>::max());
-/// value > 0 and finite; NaN fails.
-mlir::LogicalResult checkPositive(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name, double value);
+/// value >= 0 (or > 0) and finite; NaN fails.
+mlir::LogicalResult checkPositive(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name, double value,
+                                  bool orZero = false);
 
 /// Emits "id: " and returns the diagnostic.
 mlir::InFlightDiagnostic broken(mlir::Operation *op, llvm::StringRef id);

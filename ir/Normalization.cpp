@@ -51,7 +51,7 @@ mlir::LogicalResult checkNorm(mlir::Operation *op, const std::string &name, int6
     if (mlir::failed(checkExtents(op, name + "_c5", "a statistic", statistic, extents(rows))) ||
         mlir::failed(checkElementType(op, name + "_c5", "a statistic", statistic, rows)))
       return mlir::failure();
-  return allOf(checkPositive(op, name + "_c6", "epsilon", epsilon.convertToDouble()), checkFloats(op, name + "_c7"));
+  return allOf(checkPositive(op, name + "_c6", "epsilon", epsilon.convertToDouble(), true), checkFloats(op, name + "_c7"));
 }
 
 }  // namespace

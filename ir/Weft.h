@@ -46,6 +46,9 @@ void buildElementwise(mlir::OperationState &state, mlir::ValueRange operands);
 IterationSpace elementwiseSpace(mlir::Operation *op);
 KernelAttributes kernelAttributesOf(mlir::Operation *op);
 
+/// --print-op-properties: class, space, flop and elements of every op, one line each. Changes nothing.
+void registerPrintOpProperties();
+
 }  // namespace weft
 
 #include "ir/WeftInterfaces.h.inc"

@@ -1,0 +1,160 @@
+// One broken constraint of SPEC.md a graph; the graph is named after it.
+// RUN: weft-opt %s -split-input-file -verify-diagnostics
+
+weft.graph @elementwise_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{elementwise_c1: the result is}}
+  %r = weft.relu %x : tensor<2x4x6xf32, #weft.axes<b, j, i>> -> tensor<2x6x4xf32, #weft.axes<b, i, j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @elementwise_c2(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %y: tensor<2x6x4xf32, #weft.axes<b, i, j>>) {
+  // expected-error @+1 {{elementwise_c2: an operand is}}
+  %r = weft.add %x, %y : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<2x6x4xf32, #weft.axes<b, i, j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @elementwise_c3(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %g: tensor<6xf32, #weft.axes<i>>) {
+  // expected-error @+1 {{elementwise_c3: 'along' lists 2 axes}}
+  %r = weft.mul %x, %g along (j, i) : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<6xf32, #weft.axes<i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @elementwise_c3__range(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %g: tensor<6xf32, #weft.axes<i>>) {
+  // expected-error @+1 {{elementwise_c3: 'along' is axis 3}}
+  %r = weft.mul %x, %g along (3) : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<6xf32, #weft.axes<i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @elementwise_c4(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %g: tensor<6xf32, #weft.axes<i>>) {
+  // expected-error @+1 {{elementwise_c4: the second operand is}}
+  %r = weft.mul %x, %g along (j) : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<6xf32, #weft.axes<i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @elementwise_c5(%x: tensor<2x4x6xi32, #weft.axes<b, j, i>>) {
+  // expected-error-re @+1 {{elementwise_c5: {{.*}} is not a tensor of floats}}
+  %r = weft.relu %x : tensor<2x4x6xi32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @elementwise_c5__result(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{elementwise_c5: the result is}}
+  %r = weft.relu %x : tensor<2x4x6xf32, #weft.axes<b, j, i>> -> tensor<2x4x6xf16, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @bias_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{bias_c1: needs 'along'}}
+  %r = weft.bias %x, %x : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @residual_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %g: tensor<6xf32, #weft.axes<i>>) {
+  // expected-error @+1 {{residual_c1: both operands are whole tensors}}
+  %r = weft.residual %x, %g along (i) : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<6xf32, #weft.axes<i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @scale_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{scale_c1: 'factor' must be finite}}
+  %r = weft.scale %x {factor = 0x7FF8000000000000} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @select_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{select_c1: the condition is}}
+  %r = weft.select %x, %x, %x : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @select_c2(%c: tensor<2x4x6xi1, #weft.axes<b, j, i>>, %x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %y: tensor<2x6x4xf32, #weft.axes<b, i, j>>) {
+  // expected-error @+1 {{select_c2: b is}}
+  %r = weft.select %c, %x, %y : tensor<2x4x6xi1, #weft.axes<b, j, i>>, tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<2x6x4xf32, #weft.axes<b, i, j>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @select_c3(%c: tensor<2x4x6xi1, #weft.axes<b, j, i>>, %x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %y: tensor<2x4x6xf16, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{select_c3: b is}}
+  %r = weft.select %c, %x, %y : tensor<2x4x6xi1, #weft.axes<b, j, i>>, tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<2x4x6xf16, #weft.axes<b, j, i>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @dropout_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{dropout_c1: 'p' is 1}}
+  %r = weft.dropout %x {p = 1.0, stream = 0} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @dropout_c1__nan(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{dropout_c1: 'p' is nan}}
+  %r = weft.dropout %x {p = 0x7FF8000000000000, stream = 0} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @dropout_c2(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{dropout_c2: 'stream' is -1}}
+  %r = weft.dropout %x {p = 0.5, stream = -1} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c1: 'position' and 'dim' are the same axis}}
+  %r = weft.rotary %x {position = j, dim = j} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c2(%x: tensor<4x5xf32, #weft.axes<j, p>>) {
+  // expected-error @+1 {{rotary_c2: pairs of axis p}}
+  %r = weft.rotary %x {position = j, dim = p} : tensor<4x5xf32, #weft.axes<j, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c3(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c3: 'base' is 0}}
+  %r = weft.rotary %x {position = j, dim = i, base = 0.0} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c4(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c4: unknown style}}
+  %r = weft.rotary %x {position = j, dim = i, style = twisted} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}

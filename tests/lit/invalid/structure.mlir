@@ -1,0 +1,76 @@
+// One broken constraint of SPEC.md a graph; the graph is named after it.
+// RUN: weft-opt %s -split-input-file -verify-diagnostics
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @graph_c1(%x: !b) -> !b {
+  // expected-error @+1 {{graph_c1: returns ()}}
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @graph_c2(%x: !b) {
+  // expected-error @+1 {{graph_c2: 'builtin.unrealized_conversion_cast' cannot stand in weft.graph}}
+  %y = builtin.unrealized_conversion_cast %x : !b to !b
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @kernel_c1(%x: !b) {
+  %y = weft.kernel @k (%a = %x : !b) -> !b {
+    // expected-error @+1 {{kernel_c1: returns ()}}
+    weft.yield
+  }
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @kernel_c2(%x: !b) {
+  // expected-error @+1 {{kernel_c2: block arguments and operands differ in type}}
+  "weft.kernel"(%x) <{name = "k"}> ({
+  ^bb0(%a: tensor<3xf32, #weft.axes<b>>):
+    weft.yield
+  }) : (!b) -> ()
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @kernel_c3(%x: !b) {
+  // expected-error @+1 {{kernel_c3: 2 layouts for 1 tensors}}
+  %y = weft.kernel @k (%a = %x : !b) -> !b attributes {layouts = #weft.layouts<[0], [0] -> [0]>} {
+    weft.yield %a : !b
+  }
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @kernel_c4(%x: !b) {
+  // expected-error @+1 {{kernel_c4: }}
+  %y = weft.kernel @k (%a = %x : !b) -> !b attributes {layouts = #weft.layouts<[0, 1] -> [0]>} {
+    weft.yield %a : !b
+  }
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @kernel_c5(%x: !b) {
+  %y = weft.kernel @outer (%a = %x : !b) -> !b {
+    // expected-error @+1 {{kernel_c5: 'weft.kernel' cannot stand in weft.kernel}}
+    %z = weft.kernel @inner (%c = %a : !b) -> !b {
+      weft.yield %c : !b
+    }
+    weft.yield %z : !b
+  }
+  weft.return
+}

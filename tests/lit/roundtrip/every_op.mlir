@@ -1,0 +1,142 @@
+// RUN: weft-opt %s > %t.once && weft-opt %t.once > %t.twice && diff %t.once %t.twice && FileCheck %s < %t.once
+// RUN: weft-opt --mlir-print-op-generic %s | weft-opt > %t.generic && diff %t.once %t.generic
+
+!bji = tensor<2x4x6xf32, #weft.axes<b, j, i>>
+!bij = tensor<2x6x4xf32, #weft.axes<b, i, j>>
+!bj = tensor<2x4xf32, #weft.axes<b, j>>
+!b = tensor<2xf32, #weft.axes<b>>
+!i = tensor<6xf32, #weft.axes<i>>
+!jk = tensor<4x4xf32, #weft.axes<j, k>>
+!jj = tensor<4x4xf32, #weft.axes<j, j>>
+!bjn = tensor<2x4x2xf32, #weft.axes<b, j, n>>
+!mask = tensor<2x4x6xi1, #weft.axes<b, j, i>>
+!table = tensor<2x2xi1, #weft.axes<j, k>>
+!lengths = tensor<2xi32, #weft.axes<b>>
+!long = tensor<2x6xbf16, #weft.axes<batch, "head dim">>
+!scalar = tensor<f32, #weft.axes<>>
+
+// CHECK-LABEL: @unary
+weft.graph @unary(%x: !bji) -> !bji {
+  // CHECK: weft.relu %x : !f32_bji
+  %1 = weft.relu %x : !bji
+  // CHECK: weft.gelu %
+  %2 = weft.gelu %1 : !bji
+  // CHECK: weft.gelu_tanh %
+  %3 = weft.gelu_tanh %2 : !bji
+  // CHECK: weft.silu %
+  %4 = weft.silu %3 : !bji
+  // CHECK: weft.tanh %
+  %5 = weft.tanh %4 : !bji
+  // CHECK: weft.sigmoid %
+  %6 = weft.sigmoid %5 : !bji
+  // CHECK: weft.exp %
+  %7 = weft.exp %6 : !bji
+  // CHECK: weft.rsqrt %
+  %8 = weft.rsqrt %7 : !bji
+  // CHECK: weft.scale %{{.*}} {factor = -0.3333333333333333} : !f32_bji
+  %9 = weft.scale %8 {factor = -0.3333333333333333} : !bji
+  // CHECK: weft.scale %{{.*}} {factor = 1.0e-30} : !f32_bji
+  %10 = weft.scale %9 {factor = 1.0e-30} : !bji
+  // CHECK: weft.dropout %{{.*}} {p = 0.0, stream = 4294967295} : !f32_bji
+  %11 = weft.dropout %10 {p = 0.0, stream = 4294967295} : !bji
+  // CHECK: weft.rotary %{{.*}} {base = 10000.0, dim = i, position = j, style = interleaved} : !f32_bji
+  %12 = weft.rotary %11 {position = j, dim = i, style = interleaved} : !bji
+  // CHECK: weft.identity %
+  %13 = weft.identity %12 : !bji
+  weft.return %13 : !bji
+}
+
+// CHECK-LABEL: @binary
+weft.graph @binary(%x: !bji, %y: !bji, %b: !b, %c: !mask) -> (!bji) {
+  // CHECK: weft.add %x, %y : !f32_bji
+  %1 = weft.add %x, %y : !bji
+  // CHECK: weft.sub %x, %y : !f32_bji
+  %2 = weft.sub %x, %y : !bji
+  // CHECK: weft.mul %x, %b along (b) : !f32_bji, !f32_b
+  %3 = weft.mul %x, %b along (b) : !bji, !b
+  // CHECK: weft.div %x, %y : !f32_bji
+  %4 = weft.div %x, %y : !bji
+  // CHECK: weft.bias %x, %b along (b) : !f32_bji, !f32_b
+  %5 = weft.bias %x, %b along (b) : !bji, !b
+  // CHECK: weft.residual %x, %y : !f32_bji
+  %6 = weft.residual %x, %y : !bji
+  // CHECK: weft.select %c, %x, %y : !i1_bji, !f32_bji, !f32_bji -> !f32_bji
+  %7 = weft.select %c, %x, %y : !mask, !bji, !bji -> !bji
+  // CHECK: weft.expect_close %x, %y {absolute = 0.001, relative = 1.0e-05} : !f32_bji
+  weft.expect_close %x, %y {absolute = 0.001} : !bji
+  weft.return %7 : !bji
+}
+
+// CHECK-LABEL: @masks
+weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %table: !table) {
+  // CHECK: weft.mask causal %x {key = k, query = j} : !f32_jk
+  %1 = weft.mask causal %x {query = j, key = k} : !jk
+  // CHECK: weft.mask window %x {key = k, left = 2, query = j, right = 0} : !f32_jk
+  %2 = weft.mask window %x {query = j, key = k, left = 2, right = 0} : !jk
+  // CHECK: weft.mask padding %bji, %lengths along (b) {key = i} : !f32_bji, !i32_b
+  %3 = weft.mask padding %bji, %lengths along (b) {key = i} : !bji, !lengths -> !bji
+  // CHECK: weft.mask block %x, %table {key = k, query = j, size = 2} : !f32_jk, !i1_jk
+  %4 = weft.mask block %x, %table {query = j, key = k, size = 2} : !jk, !table -> !jk
+  // Both axes are called j: positions are printed.
+  // CHECK: weft.mask causal %s {key = 1, query = 0} : !f32_jj
+  %5 = weft.mask causal %s {query = 0, key = 1} : !jj
+  weft.return
+}
+
+// CHECK-LABEL: @normalization
+weft.graph @normalization(%x: !bji, %g: !i) {
+  // CHECK: %softmax = weft.softmax %x over j {empty_row = zero} : !f32_bji
+  %softmax = weft.softmax %x over j : !bji
+  // CHECK: %y = weft.layer_norm %x, %g, %g over i {epsilon = 1.0e-05} : !f32_bji, !f32_i, !f32_i
+  %y = weft.layer_norm %x, %g, %g over i : !bji, !i, !i
+  // CHECK: %z, %mean, %rstd = weft.layer_norm %x, %g, %g over i {epsilon = 0.01} : !f32_bji, !f32_i, !f32_i -> !f32_bji, !f32_bj, !f32_bj
+  %z, %mean, %rstd = weft.layer_norm %x, %g, %g over i {epsilon = 0.01} : !bji, !i, !i -> !bji, !bj, !bj
+  // CHECK: weft.rms_norm %x, %g over i {epsilon = 1.0e-05} : !f32_bji, !f32_i
+  %r = weft.rms_norm %x, %g over i : !bji, !i
+  // CHECK: weft.rms_norm %x, %g over i {epsilon = 1.0e-05} : !f32_bji, !f32_i -> !f32_bji, !f32_bj
+  %s:2 = weft.rms_norm %x, %g over i : !bji, !i -> !bji, !bj
+  // CHECK: weft.reduce sum %x over j, i : !f32_bji -> !f32_b
+  %t = weft.reduce sum %x over j, i : !bji -> !b
+  // CHECK: weft.reduce max %x over b, j, i : !f32_bji -> tensor<f32, #weft.axes<>>
+  %u = weft.reduce max %x over b, j, i : !bji -> !scalar
+  weft.return
+}
+
+// CHECK-LABEL: @decomposed
+weft.graph @decomposed(%x: !bji) -> !bji {
+  // CHECK: %e, %m, %d = weft.local_softmax %x over i {tile = 4} : !f32_bji -> !f32_bji, !f32_bjn, !f32_bjn
+  %e, %m, %d = weft.local_softmax %x over i {tile = 4} : !bji -> !bji, !bjn, !bjn
+  // CHECK: weft.reduce_subvectors %m, %d over n : !f32_bjn
+  %r = weft.reduce_subvectors %m, %d over n : !bjn
+  // CHECK: weft.global_scaling %e, %{{.*}} {axis = i, tile = 4} : !f32_bji, !f32_bjn
+  %y = weft.global_scaling %e, %r {axis = i, tile = 4} : !bji, !bjn
+  weft.return %y : !bji
+}
+
+// CHECK-LABEL: @movement
+weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long) {
+  // CHECK: weft.transpose %x {permutation = [b, i, j]} : !f32_bji -> !f32_bij
+  %1 = weft.transpose %x {permutation = [b, i, j]} : !bji -> !bij
+  // CHECK: weft.slice %x {axis = i, size = 2, start = 1} : !f32_bji -> !f32_bji
+  %2 = weft.slice %x {axis = i, start = 1, size = 2} : !bji -> tensor<2x4x2xf32, #weft.axes<b, j, i>>
+  // CHECK: weft.concat %x, %x {axis = b} : !f32_bji -> !f32_bji
+  %3 = weft.concat %x, %x {axis = b} : !bji -> tensor<4x4x6xf32, #weft.axes<b, j, i>>
+  // CHECK: weft.split_axis %x {axis = i, sizes = [2, 3]} : !f32_bji -> !f32_bjhp
+  %4 = weft.split_axis %x {axis = i, sizes = [2, 3]} : !bji -> tensor<2x4x2x3xf32, #weft.axes<b, j, h, p>>
+  // CHECK: weft.merge_axes %x {axis = b, count = 2} : !f32_bji -> !f32_ti
+  %5 = weft.merge_axes %x {axis = b, count = 2} : !bji -> tensor<8x6xf32, #weft.axes<t, i>>
+  // CHECK: weft.gather %table, %indices : !f32_bji, !i32_b
+  %6 = weft.gather %table, %indices : !bji, !lengths -> tensor<2x4x6xf32, #weft.axes<t, j, i>>
+  // CHECK: weft.softmax %long over "head dim" {empty_row = zero} : tensor<2x6xbf16, #weft.axes<batch, "head dim">>
+  %7 = weft.softmax %long over "head dim" : !long
+  // CHECK: weft.constant dense<{{\[}}1.000000e+00, 2.000000e+00]> : !f32_b
+  %8 = weft.constant dense<[1.0, 2.0]> : !b
+  weft.return
+}
+
+// More than 2^31 elements are counted in 64 bits.
+// CHECK-LABEL: @large
+weft.graph @large(%x: tensor<65536x65536xf16, #weft.axes<j, k>>) {
+  %1 = weft.relu %x : tensor<65536x65536xf16, #weft.axes<j, k>>
+  weft.return
+}
