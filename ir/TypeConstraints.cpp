@@ -11,7 +11,7 @@ mlir::LogicalResult verifyTensor(mlir::Operation *op, mlir::RankedTensorType ten
   int64_t elements = 1;
   for (auto [dimension, extent] : llvm::enumerate(tensor.getShape())) {
     if (mlir::ShapedType::isDynamic(extent) || extent <= 0)
-      return op->emitOpError() << "type_c3: axis " << axes.getNames()[dimension] << " of " << tensor
+      return op->emitOpError() << "type_c3: axis " << axes.getNames()[dimension].getValue() << " of " << tensor
                                << " must have a positive static extent";
     if (__builtin_mul_overflow(elements, extent, &elements) || elements > std::numeric_limits<int64_t>::max() / 8)
       return op->emitOpError() << "type_c5: the bytes of " << tensor << " do not fit into 63 bits";
