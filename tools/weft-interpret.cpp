@@ -31,9 +31,15 @@ std::vector<GraphOp> graphsOf(mlir::ModuleOp module, const std::string &name) {
   return graphs;
 }
 
+/// The first elements of each result; a layer's would fill the screen.
 void print(const std::vector<TensorValue> &values) {
-  for (size_t n = 0; n < values.size(); ++n)
-    fmt::print("result {} [{}]: {}\n", n, fmt::join(values[n].shape, ", "), fmt::join(values[n].elements, " "));
+  constexpr size_t shown = 16;
+  for (size_t n = 0; n < values.size(); ++n) {
+    const std::vector<double> &all = values[n].elements;
+    const auto last = all.begin() + std::ptrdiff_t(std::min(shown, all.size()));
+    fmt::print("result {} [{}]: {}{}\n", n, fmt::join(values[n].shape, ", "), fmt::join(all.begin(), last, " "),
+               all.size() > shown ? " ..." : "");
+  }
 }
 
 int compare(GraphOp before, GraphOp after, const Options &options) {

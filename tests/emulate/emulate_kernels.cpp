@@ -126,7 +126,7 @@ int runChunk(const std::string &name, const std::vector<Case> &cases, size_t fir
   return failures;
 }
 
-int run(const std::string &file) {
+int runFile(const std::string &file) {
   mlir::DialectRegistry registry;
   registry.insert<WeftDialect>();
   mlir::MLIRContext context(registry);
@@ -156,7 +156,7 @@ int run(const std::string &file) {
 int main(int argc, char **argv) {
   if (argc != 2) return 2;
   try {
-    return weft::emulate::run(argv[1]);
+    return weft::emulate::runFile(argv[1]);
   } catch (const weft::Error &error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
