@@ -1,0 +1,366 @@
+// Selection against an exhaustive search on random small problems, and its answers on problems made by hand.
+#include "kernel/Error.h"
+#include "passes/configure/Family.h"
+#include "tests/unit/SampleProblems.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+using namespace weft;
+using namespace weft::samples;
+using select::Options;
+using select::Plan;
+using select::Problem;
+using select::Selection;
+using select::Step;
+
+namespace {
+
+Options everything() {
+  Options options;
+  options.nearBest = 1e9;
+  options.beam = 1 << 20;
+  return options;
+}
+
+/// Every order of kernels, every layout, every transpose, with memory of what is left to do.
+class ExhaustiveSearch {
+public:
+  ExhaustiveSearch(const Problem &problem, const CostModel &model) : problem(problem), model(model) {
+    for (const auto &tensor : problem.tensors) {
+      std::vector<int64_t> extents;
+      for (const Axis &axis : tensor.axes) extents.push_back(axis.extent);
+      layouts.push_back(distinctLayouts(extents));
+    }
+  }
+
+  double best() {
+    State start{0, std::vector<unsigned>(problem.tensors.size(), 0)};
+    for (size_t t = 0; t < problem.tensors.size(); ++t)
+      if (problem.tensors[t].isArgument) start.second[t] = 1;  // row-major is the first layout
+    return remaining(start);
+  }
+
+private:
+  using State = std::pair<unsigned, std::vector<unsigned>>;  ///< finished ops, layouts present
+
+  double remaining(const State &state) {
+    const auto found = memory.find(state);
+    if (found != memory.end()) return found->second;
+    double best = INFINITY;
+    bool isDone = state.first + 1 == 1u << problem.ops.size();
+    for (size_t t = 0; t < problem.tensors.size(); ++t)
+      if (problem.tensors[t].isResult && !(state.second[t] & 1)) isDone = false;
+    if (isDone) best = 0;
+    for (const auto &candidate : problem.candidates) best = std::min(best, withKernel(state, candidate));
+    for (size_t t = 0; t < problem.tensors.size(); ++t) best = std::min(best, withTranspose(state, t));
+    return memory[state] = best;
+  }
+
+  double withTranspose(const State &state, size_t t) {
+    double best = INFINITY;
+    for (unsigned from = 0; from < layouts[t].size(); ++from)
+      for (unsigned to = 0; to < layouts[t].size(); ++to) {
+        if (!(state.second[t] >> from & 1) || (state.second[t] >> to & 1)) continue;
+        State next = state;
+        next.second[t] |= 1u << to;
+        best = std::min(best, transposeSeconds(t, from, to) + remaining(next));
+      }
+    return best;
+  }
+
+  double withKernel(const State &state, const select::Candidate &candidate) {
+    unsigned ops = 0;
+    for (int op : candidate.ops) ops |= 1u << op;
+    if (state.first & ops) return INFINITY;
+    for (int input : candidate.inputs)
+      if (!state.second[static_cast<size_t>(input)]) return INFINITY;
+    double best = INFINITY;
+    Configuration configuration{.knobs = LoopKnobs{}};
+    const std::function<void(size_t, State)> choose = [&](size_t operand, State next) {
+      const size_t inputs = candidate.inputs.size();
+      if (operand == inputs + candidate.outputs.size()) {
+        next.first |= ops;
+        best = std::min(best, model.cost(candidate.kernel, configuration).seconds + remaining(next));
+        return;
+      }
+      const bool isInput = operand < inputs;
+      const auto tensor = static_cast<size_t>(isInput ? candidate.inputs[operand] : candidate.outputs[operand - inputs]);
+      for (unsigned l = 0; l < layouts[tensor].size(); ++l) {
+        if (isInput && !(state.second[tensor] >> l & 1)) continue;
+        State chosen = next;
+        if (!isInput) chosen.second[tensor] = 1u << l;
+        (isInput ? configuration.inputs : configuration.outputs).push_back(layouts[tensor][l]);
+        choose(operand + 1, chosen);
+        (isInput ? configuration.inputs : configuration.outputs).pop_back();
+      }
+    };
+    choose(0, state);
+    return best;
+  }
+
+  double transposeSeconds(size_t t, unsigned from, unsigned to) const {
+    Kernel kernel = identityKernel({{'j', 4}, {'i', 8}}, "ji");
+    kernel.name = "transpose_" + problem.tensors[t].name;
+    return model.cost(kernel, {.inputs = {layouts[t][from]}, .outputs = {layouts[t][to]}, .knobs = TransposeKnobs{}}).seconds;
+  }
+
+  const Problem &problem;
+  const CostModel &model;
+  std::vector<std::vector<Layout>> layouts;
+  std::map<State, double> memory;
+};
+
+Problem randomProblem(std::mt19937_64 &random) {
+  ProblemBuilder builder;
+  const auto pick = [&](size_t count) { return static_cast<int>(random() % count); };
+  std::vector<int> tensors = {builder.argument("x"), builder.argument("z")};
+  const int ops = 3 + pick(3);
+  for (int op = 0; op < ops; ++op) {
+    std::set<int> inputs = {tensors[static_cast<size_t>(pick(tensors.size()))]};
+    if (pick(2)) inputs.insert(tensors[static_cast<size_t>(pick(tensors.size()))]);
+    tensors.push_back(builder.op("op" + std::to_string(op), {inputs.begin(), inputs.end()}));
+  }
+  std::set<int> used;
+  for (const auto &inputs : builder.problem.opInputs) used.insert(inputs.begin(), inputs.end());
+  for (int tensor : tensors)
+    if (!used.contains(tensor) && !builder.problem.tensors[static_cast<size_t>(tensor)].isArgument) builder.result(tensor);
+  builder.everyOpAlone();
+  for (int extra = 0; extra < 3; ++extra) {
+    std::set<int> members;
+    for (int i = 0; i < 2 + pick(2); ++i) members.insert(pick(static_cast<size_t>(ops)));
+    if (members.size() > 1) builder.candidate({members.begin(), members.end()});
+  }
+  return builder.problem;
+}
+
+/// Replays a plan: every operand is there in the layout that the kernel reads, every op runs once, results end row-major.
+void checkValid(const Problem &problem, const Plan &plan) {
+  std::vector<std::set<Layout>> present(problem.tensors.size());
+  for (size_t t = 0; t < problem.tensors.size(); ++t)
+    if (problem.tensors[t].isArgument) present[t].insert(rowMajor(problem.tensors[t].axes.size()));
+  std::vector<int> timesRun(problem.ops.size(), 0);
+  double seconds = 0;
+  for (const Step &step : plan.steps) {
+    seconds += step.cost.seconds;
+    if (step.candidate < 0) {
+      CHECK(present[static_cast<size_t>(step.tensor)].contains(step.configuration.inputs[0]));
+      present[static_cast<size_t>(step.tensor)].insert(step.configuration.outputs[0]);
+      continue;
+    }
+    const select::Candidate &candidate = problem.candidates[static_cast<size_t>(step.candidate)];
+    for (size_t i = 0; i < candidate.inputs.size(); ++i)
+      CHECK(present[static_cast<size_t>(candidate.inputs[i])].contains(step.configuration.inputs[i]));
+    for (size_t o = 0; o < candidate.outputs.size(); ++o)
+      present[static_cast<size_t>(candidate.outputs[o])].insert(step.configuration.outputs[o]);
+    for (int op : candidate.ops) ++timesRun[static_cast<size_t>(op)];
+  }
+  for (int times : timesRun) CHECK(times == 1);
+  for (size_t t = 0; t < problem.tensors.size(); ++t)
+    if (problem.tensors[t].isResult) CHECK(present[t].contains(rowMajor(2)));
+  CHECK(seconds == Approx(plan.seconds).epsilon(1e-12));
+}
+
+/// x -> a -> b -> c, each op alone.
+Problem chain() {
+  ProblemBuilder builder;
+  const int x = builder.argument("x");
+  const int a = builder.op("a", {x}), b = builder.op("b", {a});
+  builder.result(builder.op("c", {b}));
+  builder.everyOpAlone();
+  builder.candidate({0, 1});
+  builder.candidate({1, 2});
+  return builder.problem;
+}
+
+}  // namespace
+
+TEST_CASE("the shortest path is the exhaustive minimum, its plan is valid, the bound is below") {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 60; ++round) {
+    const Problem problem = randomProblem(random);
+    const HashedPrices prices(random());
+    const Selection selection = select::select(problem, prices, everything());
+    INFO("round " << round);
+    CHECK(selection.best().seconds == Approx(ExhaustiveSearch(problem, prices).best()).epsilon(1e-12));
+    checkValid(problem, selection.best());
+    CHECK(selection.best().lowerBound <= selection.best().seconds * (1 + 1e-12));
+    CHECK(selection.best().lowerBound > 0);
+  }
+}
+
+TEST_CASE("the k best plans are valid, distinct, sorted and begin with the best") {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 10; ++round) {
+    const Problem problem = randomProblem(random);
+    const HashedPrices prices(random());
+    const Selection selection = select::select(problem, prices, everything());
+    const std::vector<Plan> plans = selection.kBest(8);
+    REQUIRE(plans.size() >= 2);
+    CHECK(plans.front().seconds == Approx(selection.best().seconds).epsilon(1e-12));
+    for (const Plan &plan : plans) checkValid(problem, plan);
+    for (size_t i = 1; i < plans.size(); ++i) CHECK(plans[i - 1].seconds <= plans[i].seconds);
+  }
+}
+
+TEST_CASE("what-if answers equal new selections under the same restriction") {
+  std::mt19937_64 random(13);
+  for (int round = 0; round < 10; ++round) {
+    const HashedPrices prices(random());
+    const Selection selection = select::select(chain(), prices, everything());
+    for (const Layout &layout : allDenseLayouts(2)) {
+      Problem pinned = chain();
+      pinned.tensors[1].pinned = layout;
+      // The pin holds where the tensor exists; a plan that fuses it away meets it too, in both answers.
+      const double seconds = select::select(pinned, prices, everything()).best().seconds;
+      const auto loss = selection.whatIfLayout(1, layout);
+      REQUIRE(loss);
+      CHECK(selection.best().seconds + *loss <= seconds * (1 + 1e-12));  // a pinned tensor may not be transposed either
+    }
+    for (bool fused : {false, true}) {
+      Options options = everything();
+      (fused ? options.forceFused : options.forbidFused).insert({0, 1});
+      const auto loss = selection.whatIfFused(0, 1, fused);
+      REQUIRE(loss);
+      CHECK(selection.best().seconds + *loss == Approx(select::select(chain(), prices, options).best().seconds).epsilon(1e-12));
+    }
+    const auto layouts = selection.layoutPrices(1);
+    REQUIRE(!layouts.empty());
+    CHECK(layouts.front().second == 0);
+  }
+}
+
+TEST_CASE("ops that cannot be fused as asked are named") {
+  const HashedPrices prices(1);
+  Options options = everything();
+  options.forceFused.insert({0, 2});
+  try {
+    select::select(chain(), prices, options);
+    FAIL("a and c share no candidate");
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::unsupported);
+    CHECK(std::string(error.what()).find("'a'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel that waits for a later independent op is found") {
+  // a = relu(x), s = relu(z), r = a + s: the kernel {a, r} needs s first, though a comes first.
+  ProblemBuilder builder;
+  const int x = builder.argument("x"), z = builder.argument("z");
+  const int a = builder.op("a", {x}), s = builder.op("s", {z});
+  builder.result(builder.op("r", {a, s}));
+  builder.everyOpAlone();
+  builder.candidate({0, 2});
+  Options options = everything();
+  options.forceFused.insert({0, 2});
+  const HashedPrices prices(3);
+  const Selection selection = select::select(builder.problem, prices, options);
+  REQUIRE(selection.best().steps.size() >= 2);
+  checkValid(builder.problem, selection.best());
+}
+
+TEST_CASE("a parameter is packed at no cost, and the packing is in the plan") {
+  ProblemBuilder builder;
+  const int w = builder.argument("w");
+  builder.result(builder.op("a", {w}));
+  builder.everyOpAlone();
+  const HashedPrices prices(5);
+  const double asArgument = select::select(builder.problem, prices, everything()).best().seconds;
+  builder.problem.tensors[0].isParameter = true;
+  const Selection selection = select::select(builder.problem, prices, everything());
+  CHECK(selection.best().seconds <= asArgument);
+  double cheapest = INFINITY;  // over all layouts of w; the result is row-major or transposed
+  for (const Layout &layout : allDenseLayouts(2))
+    cheapest = std::min(cheapest, prices.cost(builder.problem.candidates[0].kernel, {.inputs = {layout}, .outputs = {rowMajor(2)}, .knobs = LoopKnobs{}}).seconds);
+  CHECK(selection.best().seconds <= cheapest * (1 + 1e-12));
+  for (const Step &step : selection.best().steps)
+    if (step.candidate < 0 && step.tensor == 0) CHECK(step.cost.seconds == 0);
+  checkValid(builder.problem, selection.best());
+}
+
+TEST_CASE("the memory limit filters plans and names the smallest peak") {
+  const HashedPrices prices(9);
+  Options options = everything();
+  const int64_t tensorBytes = chain().tensors[0].bytes();
+  // Fused as {a, b}, c only one temporary lives at a time; alone, two.
+  options.maxMemory = tensorBytes;
+  const Selection selection = select::select(chain(), prices, options);
+  CHECK(selection.best().peakTemporaryBytes <= tensorBytes);
+  options.maxMemory = tensorBytes - 1;
+  try {
+    select::select(chain(), prices, options);
+    FAIL("one temporary is always needed");
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::unsupported);
+    CHECK(std::string(error.what()).find(fmt::format("{} bytes", tensorBytes)) != std::string::npos);
+  }
+}
+
+TEST_CASE("pins that contradict are refused") {
+  Problem problem = chain();
+  problem.tiedTensors = {{0, 3}};
+  problem.tensors[0].pinned = Layout{.order = {1, 0}};
+  problem.tensors[3].pinned = rowMajor(2);
+  const HashedPrices prices(1);
+  try {
+    select::select(problem, prices, everything());
+    FAIL("x and c are tied");
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+  }
+}
+
+TEST_CASE("free tied tensors get one layout") {
+  Problem problem = chain();
+  problem.tiedTensors = {{0, 3}};
+  Options options = everything();
+  options.free = true;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const HashedPrices prices(seed);
+    const Selection selection = select::select(problem, prices, options);
+    const Step &first = selection.best().steps.front();
+    const Layout arrives = first.configuration.inputs[0], leaves = selection.best().steps.back().configuration.outputs[0];
+    CHECK(arrives == leaves);
+  }
+}
+
+TEST_CASE("selection is deterministic, drawing included") {
+  const HashedPrices prices(17);
+  const Selection a = select::select(chain(), prices, everything()), b = select::select(chain(), prices, everything());
+  CHECK(a.dot() == b.dot());
+  REQUIRE(a.best().steps.size() == b.best().steps.size());
+  for (size_t i = 0; i < a.best().steps.size(); ++i) CHECK(a.best().steps[i].configuration == b.best().steps[i].configuration);
+  CHECK(a.dot().find("digraph") == 0);
+}
+
+TEST_CASE("every kernel step has a runner-up that loses time") {
+  const HashedPrices prices(19);
+  const Selection selection = select::select(chain(), prices, everything());
+  for (const Step &step : selection.best().steps) {
+    if (step.candidate < 0) continue;
+    CHECK(!step.runnerUp.empty());
+    CHECK(step.runnerUpLoss >= 0);
+  }
+}
+
+TEST_CASE("the analytic model agrees with itself when it is asked one configuration at a time") {
+  /// The same prices without the promise that they may be added up.
+  class OneByOne : public CostModel {
+  public:
+    Cost cost(const Kernel &kernel, const Configuration &configuration) const override { return model->cost(kernel, configuration); }
+    const Device &device() const override { return model->device(); }
+    std::string description() const override { return "one by one"; }
+    std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
+  };
+  ProblemBuilder builder({{'j', 64}, {'i', 256}});
+  const int x = builder.argument("x"), z = builder.argument("z");
+  const int a = builder.op("a", {x}), b = builder.op("b", {a, z});
+  builder.result(builder.op("c", {b}));
+  builder.everyOpAlone();
+  builder.candidate({0, 1, 2});
+  const OneByOne slow;
+  const auto fast = analyticCostModel(findDevice("h200"));
+  const double bySum = select::select(builder.problem, *fast, everything()).best().seconds;
+  CHECK(bySum == Approx(select::select(builder.problem, slow, everything()).best().seconds).epsilon(1e-9));
+}
