@@ -1,5 +1,95 @@
+// The plain contraction family: a skeleton program. The loops live in plain_contraction.cuh; the program names extents,
+// strides and tiles, and calls it.
 #include "codegen/Families.h"
+#include "codegen/LoopOps.h"
+#include "codegen/Names.h"
 #include "kernel/Error.h"
+#include "kernel/MatrixProduct.h"
+
+#include <limits>
+
 namespace weft::codegen {
-Program lowerContraction(const Kernel &kernel, const Configuration &, const ContractionKnobs &) { throw Error::unsupported("kernel '{}': contraction", kernel.name); }
+namespace {
+
+void checkTile(const Kernel &kernel, const ContractionKnobs &knobs) {
+  const bool divides = knobs.threadM > 0 && knobs.threadN > 0 && knobs.tileK > 0 && knobs.tileM % knobs.threadM == 0 &&
+                       knobs.tileN % knobs.threadN == 0;
+  const int threads = divides ? knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN) : 0;
+  if (threads < 1 || threads > 1024)
+    throw Error::unsupported("kernel '{}': a tile of {} x {} with {} x {} a thread takes no whole block of at most 1024 threads",
+                             kernel.name, knobs.tileM, knobs.tileN, knobs.threadM, knobs.threadN);
+  const int bytes = 4 * knobs.tileK * (knobs.tileM + knobs.tileN + 2);
+  if (bytes > 48 * 1024)
+    throw Error::unsupported("kernel '{}': tile slices take {} bytes of shared memory; the limit is 49152", kernel.name, bytes);
 }
+
+/// "b * j" or "1".
+std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const std::vector<std::string> &names) {
+  std::vector<std::string> extents;
+  for (int axis : axes)
+    if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
+  return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
+}
+
+}  // namespace
+
+Program lowerContraction(const Kernel &kernel, const Configuration &configuration, const ContractionKnobs &knobs) {
+  const auto values = contractionValues(kernel);
+  if (!values || kernel.body.size() != 1)
+    throw Error::unsupported("kernel '{}': a plain contraction takes one contraction of two operands and nothing else", kernel.name);
+  const auto product = matrixProduct(kernel, configuration);
+  if (!product)
+    throw Error::unsupported("kernel '{}': its layouts map to no batched strided matrix product", kernel.name);
+  checkTile(kernel, knobs);
+  Names names;
+  Program program{.entry = names.claim(kernel.name), .headers = {"weft/plain_contraction.cuh"}};
+  std::vector<std::string> axes;
+  ConstantLine extents{.type = "weft::Offset", .note = "extents"};
+  for (const Axis &axis : kernel.axes) {
+    axes.push_back(names.claim(axis.name));
+    extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+  }
+  const ContractionGroups groups = contractionGroups(kernel, *values);
+  const std::string shape = names.claim("shape"), tile = names.claim("Tile"), scale = names.claim("scale");
+  const std::string strides = fmt::format(
+      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, .strideAk = {},\n"
+      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm = {}, .strideCn = {}}}",
+      extentText(kernel, groups[batchGroup], axes), extentText(kernel, groups[mGroup], axes), extentText(kernel, groups[nGroup], axes),
+      extentText(kernel, groups[kGroup], axes), product->batchStrideA, product->strideAm, product->strideAk, product->batchStrideB,
+      product->strideBk, product->strideBn, product->batchStrideC, product->strideCm, product->strideCn);
+  const BodyOp &op = kernel.body[0];
+  program.constants = {extents,
+                       {"weft::ContractionShape", {{shape, strides}}, ""},
+                       {"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""}};
+  const std::string tileType = fmt::format("weft::ContractionTile<{}, {}, {}, {}, {}>", knobs.tileM, knobs.tileN, knobs.tileK,
+                                           knobs.threadM, knobs.threadN);
+  std::vector<std::string> pointers;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Value &value = kernel.values[kernel.inputs[i]];
+    pointers.push_back(names.claim(value.name));
+    program.parameters.push_back({Parameter::Kind::input, static_cast<int>(i), pointers.back(), std::string(cudaNameOf(value.dtype))});
+  }
+  const Value &result = kernel.values[kernel.outputs[0]];
+  const std::string c = names.claim(result.name);
+  program.parameters.push_back({Parameter::Kind::output, 0, c, std::string(cudaNameOf(result.dtype))});
+  const bool swapped = kernel.inputs[0] != (*values)[0];
+  const std::string slices = names.claim("slices");
+  program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
+                  {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
+                  {.kind = Statement::Kind::shared, .type = fmt::format("weft::ContractionSlices<{}>", tile), .name = slices},
+                  evaluate(fmt::format("weft::plainContraction<{}>({}, {}, {}, {}, {}, {})", tile, shape, scale,
+                                       pointers[swapped ? 1 : 0], pointers[swapped ? 0 : 1], c, slices))};
+  const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
+  const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
+  const int64_t blocks = product->batch * tiles(product->m, knobs.tileM) * tiles(product->n, knobs.tileN);
+  if (blocks > std::numeric_limits<int32_t>::max())
+    throw Error::unsupported("kernel '{}': {} blocks; the limit is {}: take larger tiles", kernel.name, blocks,
+                             std::numeric_limits<int32_t>::max());
+  program.launchBounds = std::to_string(threads);
+  program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
+  program.mapping = describe(kernel, knobs);
+  pruneUnused(program);
+  return program;
+}
+
+}  // namespace weft::codegen

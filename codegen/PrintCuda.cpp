@@ -84,6 +84,7 @@ private:
     case Kind::guard: return printNested(s, depth, fmt::format("if ({})", s.value));
     case Kind::leave: return printLine(depth, fmt::format("if ({}) return;", s.value));
     case Kind::shared: return printLine(depth, fmt::format("__shared__ {} {};", s.type, s.name), s.note);
+    case Kind::alias: return printLine(depth, fmt::format("using {} = {};", s.name, s.value));
     case Kind::barrier: return printLine(depth, "weft::ptx::barrier();");
     case Kind::load: return printLoad(s, depth);
     case Kind::store: return printLine(depth, storeText(s), s.note);

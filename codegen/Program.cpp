@@ -57,7 +57,8 @@ void pruneDeclarations(Block &block, std::set<std::string, std::less<>> &used) {
     const bool load = s.kind == Statement::Kind::load && s.declares;
     if ((constant || load) && !used.count(s.name)) continue;
     pruneDeclarations(s.body, used);
-    collectIdentifiers({{.kind = s.kind, .type = s.type, .name = s.name, .value = s.value, .pointer = s.pointer, .width = s.width,
+    if (constant || load) used.erase(s.name);
+    collectIdentifiers({{.kind = s.kind, .type = s.type, .name = constant || load ? "" : s.name, .value = s.value, .pointer = s.pointer, .width = s.width,
                          .stride = s.stride, .count = s.count, .condition = s.condition, .threads = s.threads, .scratch = s.scratch}}, used);
     kept.push_back(std::move(s));
   }
@@ -90,6 +91,7 @@ std::string headText(const Statement &s) {
   case Kind::guard: return fmt::format("if {}", s.value);
   case Kind::leave: return fmt::format("return if {}", s.value);
   case Kind::shared: return fmt::format("shared {} : {}", s.name, s.type);
+  case Kind::alias: return fmt::format("type {} = {}", s.name, s.value);
   case Kind::barrier: return "barrier";
   case Kind::load: return fmt::format("load{} {} <- {}", s.raw ? " stored" : "", s.name, accessText(s));
   case Kind::store: return fmt::format("store {} -> {}", s.value, accessText(s));

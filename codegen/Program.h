@@ -35,6 +35,7 @@ struct Statement {
     guard,     ///< if (value) body
     leave,     ///< if (value) return
     shared,    ///< shared memory: type name
+    alias,     ///< name for the type `value`
     barrier,
     load,      ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
     store,     ///< the vector or element `value` to pointer

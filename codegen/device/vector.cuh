@@ -54,6 +54,11 @@ __device__ __forceinline__ Vec<Compute<T>, N> loadStrided(const T *from, Index s
 /// Loads one element.
 template <typename T> __device__ __forceinline__ Compute<T> loadOne(const T *from) { return widen(*from); }
 
+/// Stores N packed elements; `to` is aligned to accessBytes<T, N>().
+template <int N, typename T> __device__ __forceinline__ void storePacked(T *to, const Packed<T, N> &packed) {
+  *reinterpret_cast<Packed<T, N> *>(to) = packed;
+}
+
 /// Stores N neighbouring elements; `to` is aligned to accessBytes<T, N>().
 template <int N, typename T> __device__ __forceinline__ void storeVector(T *to, const Vec<Compute<T>, N> &values) {
   Packed<T, N> packed;

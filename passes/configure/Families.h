@@ -5,6 +5,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/MatrixProduct.h"
 
 #include <functional>
 #include <optional>
@@ -34,15 +35,5 @@ Configurations enumerate(const Kernel &kernel, const Device &device, const Layou
 /// The same, handed out one by one without keeping them; `visit` returns false to stop. Order is deterministic.
 void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit);
-
-/// The batched strided matrix product that a contraction is under given layouts (extents and element strides).
-struct MatrixProduct {
-  int64_t batch = 1, m = 1, n = 1, k = 1;
-  int64_t batchStrideA = 0, batchStrideB = 0, batchStrideC = 0;
-  int64_t strideAm = 0, strideAk = 0, strideBk = 0, strideBn = 0, strideCm = 0, strideCn = 0;
-  auto operator<=>(const MatrixProduct &) const = default;
-};
-/// Nothing if the layouts do not map to one product. The contraction must be the first op of the body.
-std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

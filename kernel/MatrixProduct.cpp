@@ -1,0 +1,93 @@
+// Groups of axes by where they occur, and their merged strides.
+#include "kernel/MatrixProduct.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+bool runsAlong(const Kernel &kernel, int value, int axis) {
+  const std::vector<int> &axes = kernel.values[value].axes;
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+  std::vector<int64_t> extents;
+  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  return extents;
+}
+
+/// One operand of a product: where its elements lie.
+struct OperandStrides {
+  const Kernel &kernel;
+  int value;
+  std::vector<int64_t> strides;
+
+  int64_t along(int axis) const {
+    const std::vector<int> &axes = kernel.values[value].axes;
+    return strides[static_cast<size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin())];
+  }
+  /// The stride of the group merged in the given order (slowest first); nothing if it does not merge.
+  std::optional<int64_t> merged(const std::vector<int> &group) const {
+    if (group.empty()) return 0;
+    for (size_t i = 0; i + 1 < group.size(); ++i)
+      if (along(group[i]) != along(group[i + 1]) * kernel.axes[group[i + 1]].extent) return std::nullopt;
+    return along(group.back());
+  }
+};
+
+int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
+  int64_t product = 1;
+  for (int axis : group) product *= kernel.axes[axis].extent;
+  return product;
+}
+
+}  // namespace
+
+std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel) {
+  if (kernel.body.empty() || kernel.body[0].name != "contract") return std::nullopt;
+  const BodyOp &op = kernel.body[0];
+  if (op.operands.size() != 2 || op.results.size() != 1) return std::nullopt;
+  return std::array<int, 3>{op.operands[0], op.operands[1], op.results[0]};
+}
+
+ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values) {
+  ContractionGroups groups;
+  for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis) {
+    if (kernel.axes[axis].extent == 1) continue;
+    const bool a = runsAlong(kernel, values[0], axis), b = runsAlong(kernel, values[1], axis), c = runsAlong(kernel, values[2], axis);
+    if (a && b && c) groups[batchGroup].push_back(axis);
+    else if (a && c) groups[mGroup].push_back(axis);
+    else if (b && c) groups[nGroup].push_back(axis);
+    else if (a && b) groups[kGroup].push_back(axis);
+  }
+  return groups;
+}
+
+std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration) {
+  const auto values = contractionValues(kernel);
+  if (!values || kernel.inputs.size() != 2) return std::nullopt;
+  const bool swapped = kernel.inputs[0] != (*values)[0];
+  const Layout &layoutA = configuration.inputs[swapped ? 1 : 0], &layoutB = configuration.inputs[swapped ? 0 : 1];
+  const auto operand = [&](int value, const Layout &layout) {
+    return OperandStrides{kernel, value, stridesOf(layout, extentsOf(kernel, value))};
+  };
+  const OperandStrides a = operand((*values)[0], layoutA), b = operand((*values)[1], layoutB),
+                       c = operand((*values)[2], configuration.outputs[0]);
+  ContractionGroups groups = contractionGroups(kernel, *values);
+  // The common order is that of any operand that has the group.
+  const std::array<const OperandStrides *, contractionGroupCount> owner = {&a, &a, &b, &a};
+  for (size_t group = 0; group < contractionGroupCount; ++group)
+    std::sort(groups[group].begin(), groups[group].end(),
+              [&](int x, int y) { return owner[group]->along(x) > owner[group]->along(y); });
+  const auto am = a.merged(groups[mGroup]), ak = a.merged(groups[kGroup]), ab = a.merged(groups[batchGroup]);
+  const auto bk = b.merged(groups[kGroup]), bn = b.merged(groups[nGroup]), bb = b.merged(groups[batchGroup]);
+  const auto cm = c.merged(groups[mGroup]), cn = c.merged(groups[nGroup]), cb = c.merged(groups[batchGroup]);
+  if (!am || !ak || !ab || !bk || !bn || !bb || !cm || !cn || !cb) return std::nullopt;
+  return MatrixProduct{.batch = extentOf(kernel, groups[batchGroup]), .m = extentOf(kernel, groups[mGroup]),
+                       .n = extentOf(kernel, groups[nGroup]), .k = extentOf(kernel, groups[kGroup]),
+                       .batchStrideA = *ab, .batchStrideB = *bb, .batchStrideC = *cb,
+                       .strideAm = *am, .strideAk = *ak, .strideBk = *bk, .strideBn = *bn, .strideCm = *cm, .strideCn = *cn};
+}
+
+}  // namespace weft

@@ -1,0 +1,30 @@
+// A contraction seen as one batched strided matrix product: which axes are batch, m, n, k, and whether the layouts let each
+// group merge into one extent with one stride.
+#pragma once
+
+#include "kernel/Configuration.h"
+
+#include <array>
+#include <optional>
+
+namespace weft {
+
+/// The values A, B and C of the contraction that opens the body; nothing if no contraction of two operands does.
+std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel);
+
+enum ContractionGroup : size_t { batchGroup, mGroup, nGroup, kGroup, contractionGroupCount };
+using ContractionGroups = std::array<std::vector<int>, contractionGroupCount>;  ///< kernel axes; those of extent 1 are left out
+/// batch: in A, B, C; m: in A, C; n: in B, C; k: in A, B.
+ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values);
+
+/// The batched strided matrix product that a contraction is under given layouts (extents and element strides).
+struct MatrixProduct {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  int64_t batchStrideA = 0, batchStrideB = 0, batchStrideC = 0;
+  int64_t strideAm = 0, strideAk = 0, strideBk = 0, strideBn = 0, strideCm = 0, strideCn = 0;
+  auto operator<=>(const MatrixProduct &) const = default;
+};
+/// Nothing if the layouts do not map to one product. The contraction must be the first op of the body.
+std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);
+
+}  // namespace weft
