@@ -214,7 +214,7 @@ def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike, Ha
   let summary = "The results of a graph";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
 def Weft_KernelOp : Op<Weft_Dialect, "kernel", [
@@ -240,7 +240,7 @@ def Weft_YieldOp : Op<Weft_Dialect, "yield", [Pure, Terminator, HasParent<"::wef
   let summary = "The results of a kernel";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
 def Weft_ConstantOp : Op<Weft_Dialect, "constant", [Pure, ConstantLike, WeftOpInterface, AllTypesMatch<["value", "result"]>]> {

@@ -78,7 +78,7 @@ weft.graph @type_c3__dynamic(%x: tensor<4x?xf32, #weft.axes<a, b>>) {
 
 // -----
 
-// expected-error @+1 {{}}
+// expected-error @+1 {{expected non-function type}}
 weft.graph @negative_extent(%x: tensor<-4xf32, #weft.axes<a>>) {
   weft.return
 }
