@@ -69,17 +69,6 @@ std::vector<Subject> subjectsOf(mlir::ModuleOp module, const std::string &dtype)
   return subjects;
 }
 
-std::vector<Case> casesOf(const std::vector<Subject> &subjects) {
-  std::vector<Case> cases;
-  for (const Subject &subject : subjects) {
-    const auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
-    if (configurations.empty()) throw Error::checkFailed("{} has no configuration to run", subject.name);
-    for (const Configuration &configuration : configurations)
-      cases.push_back({&subject, configuration, codegen::emit(subject.kernel, configuration, "sm_90a")});
-  }
-  return cases;
-}
-
 std::string describeCase(const Case &one) {
   const Kernel &kernel = one.subject->kernel;
   std::string layouts;
@@ -89,6 +78,26 @@ std::string describeCase(const Case &one) {
   for (size_t n = 0; n < kernel.outputs.size(); ++n)
     layouts += " " + print(one.configuration.outputs[n], kernel, kernel.values[kernel.outputs[n]]);
   return fmt::format("{}, {}, {}", one.subject->name, layouts, describe(kernel, one.configuration.knobs));
+}
+
+/// Every configuration of a subject's sample that emits; one that does not is a failure, since enumeration offered it.
+std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
+  std::vector<Case> cases;
+  for (const Subject &subject : subjects) {
+    const auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
+    if (configurations.empty()) throw Error::checkFailed("{} has no configuration to run", subject.name);
+    for (const Configuration &configuration : configurations) {
+      Case one{&subject, configuration, {}};
+      try {
+        one.emitted = codegen::emit(subject.kernel, configuration, "sm_90a");
+        cases.push_back(std::move(one));
+      } catch (const Error &error) {
+        fmt::print("FAILED {}: {}\n", describeCase(one), error.what());
+        ++failures;
+      }
+    }
+  }
+  return cases;
 }
 
 /// Empty, or what is wrong with the result.
@@ -108,15 +117,15 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule) {
   return {};
 }
 
-/// Cases [first, last) in one shared object; returns how many fail.
-int runChunk(const std::string &name, const std::vector<Case> &cases, size_t first, size_t last) {
+/// All cases in one shared object; returns how many fail.
+int runAll(const std::string &name, const std::vector<Case> &cases) {
   std::vector<Source> sources;
-  for (size_t n = first; n < last; ++n) sources.push_back({cases[n].emitted.text, cases[n].emitted.entry});
-  const HostLibrary library(fmt::format("{}.{}", name, first), sources);
+  for (const Case &one : cases) sources.push_back({one.emitted.text, one.emitted.entry});
+  const HostLibrary library(name, sources);
   int failures = 0;
-  for (size_t n = first; n < last; ++n)
+  for (size_t n = 0; n < cases.size(); ++n)
     for (Schedule schedule : {Schedule::ascending, Schedule::descending}) {
-      const std::string wrong = check(cases[n], library.kernel(n - first), schedule);
+      const std::string wrong = check(cases[n], library.kernel(n), schedule);
       if (wrong.empty()) continue;
       fmt::print("FAILED {} ({} threads): {}\n", describeCase(cases[n]),
                  schedule == Schedule::ascending ? "ascending" : "descending", wrong);
@@ -141,9 +150,10 @@ int runFile(const std::string &file) {
     const auto module = mlir::parseSourceString<mlir::ModuleOp>(typed, &context, file);
     if (!module) return 2;
     const std::vector<Subject> subjects = subjectsOf(*module, dtype);
-    const std::vector<Case> cases = casesOf(subjects);
-    failures += runChunk(fmt::format("{}.{}", name, dtype), cases, 0, cases.size());
-    count += cases.size();
+    int refused = 0;
+    const std::vector<Case> cases = casesOf(subjects, refused);
+    failures += refused + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases));
+    count += cases.size() + refused;
     for (const Case &one : cases) classes.insert(coarseClass(one.configuration.knobs));
   }
   fmt::print("{} of {} kernels agree with the interpreter; {} kinds of configuration\n", count - failures, count, classes.size());
