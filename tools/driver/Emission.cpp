@@ -54,6 +54,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
   emitted.sources[entry.source] = kernel.readable;
   emitted.requests.push_back({.name = entry.name, .text = kernel.text, .entry = kernel.entry,
                               .architecture = architecture, .extraFlags = {}});
+  emitted.readableEntries.push_back(kernel.readableEntry);
   emitted.kernelOfRequest.push_back(index);
 }
 

@@ -16,6 +16,7 @@ namespace weft::driver {
 struct EmittedPlan {
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
   std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
+  std::vector<std::string> readableEntries;     ///< the extern "C" name in the readable text, per request
   std::vector<size_t> kernelOfRequest;          ///< index into plan.kernels
 };
 

@@ -28,7 +28,7 @@ void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &
     const std::string &text = before.sources.at(kernel.source);
     emitted.sources[kernel.source] = text;
     emitted.requests[index].text = text;
-    emitted.requests[index].entry = kernel.entry = kernel.name;
+    emitted.requests[index].entry = kernel.entry = emitted.readableEntries[index];
     plan.notes.push_back(kernel.source + " was edited by hand");
   }
 }
