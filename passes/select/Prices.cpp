@@ -102,6 +102,30 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
   checkCover();
+  findRegrets();
+}
+
+void Prices::findRegrets() {
+  for (size_t t = 0; t < problem.tensors.size(); ++t) {
+    const size_t count = keptLayouts[t].size();
+    std::vector<double> direct(count, infinite);
+    for (size_t c = 0; c < candidates.size(); ++c)
+      for (size_t i = 0; usable[c] && i < problem.candidates[c].inputs.size(); ++i) {
+        if (problem.candidates[c].inputs[i] != static_cast<int>(t)) continue;
+        for (size_t l = 0; l < count; ++l)
+          if (const auto found = bestByLayout[c][i].find(keptLayouts[t][l]); found != bestByLayout[c][i].end())
+            direct[l] = std::min(direct[l], found->second - candidates[c].bestSeconds);
+      }
+    if (problem.tensors[t].isResult && pins[t]) direct[static_cast<size_t>(numberOf(static_cast<int>(t), *pins[t]))] = 0;
+    std::vector<double> regret = direct;
+    for (size_t from = 0; from < count; ++from)
+      for (size_t to = 0; to < count; ++to)
+        if (direct[to] < regret[from])
+          regret[from] = std::min(regret[from], direct[to] + transposeSeconds(static_cast<int>(t), static_cast<int>(from), static_cast<int>(to)));
+    for (double &seconds : regret)
+      if (!(seconds < infinite)) seconds = 0;
+    regrets.push_back(std::move(regret));
+  }
 }
 
 void Prices::choosePins() {

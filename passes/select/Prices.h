@@ -14,7 +14,7 @@ namespace weft::select {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 /// Kept layouts of a tensor fit the bits of a mask.
 using LayoutMask = uint32_t;
-constexpr size_t maximumLayouts = 24;
+constexpr size_t maximumLayouts = 8;
 
 /// The best and the second best way to run a candidate under one combination of layouts.
 struct Price {
@@ -57,6 +57,9 @@ public:
   /// The cheapest source among the layouts of a mask.
   std::pair<int, double> cheapestTranspose(int tensor, LayoutMask available, int to) const;
 
+  /// Seconds that the kernel which reads the tensor next loses, at least, because it comes in this layout.
+  double regret(int tensor, int layout) const { return regrets[static_cast<size_t>(tensor)][static_cast<size_t>(layout)]; }
+
   Configuration configuration(int candidate, size_t index) const;
   std::string runnerUpKnobs(int candidate, size_t index) const;
   Configuration transposeConfiguration(int tensor, int from, int to) const;
@@ -68,6 +71,7 @@ private:
   void filterCandidates();
   void keepLayouts();
   void buildTable(int candidate);
+  void findRegrets();
   void checkCover() const;
 
   const Problem &problem;
@@ -77,6 +81,7 @@ private:
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
   std::vector<std::vector<Layout>> keptLayouts;
+  std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;
   std::vector<std::vector<std::map<Layout, double>>> bestByLayout;  ///< candidate, operand -> layout -> best seconds
 

@@ -164,19 +164,37 @@ private:
     return sum;
   }
 
-  /// Drops dominated states and those beyond the beam.
+  /// What the next readers of the live tensors lose at least: states that cost the same so far are told apart by it.
+  double regretOf(const Layer &layer, const Masks &masks) const {
+    double sum = 0;
+    for (size_t i = 0; i < masks.size(); ++i) {
+      double least = infinite;
+      for (int l = 0; masks[i] >> l; ++l)
+        if (masks[i] >> l & 1) least = std::min(least, prices.regret(layer.tracked[i], l));
+      sum += least;
+    }
+    return sum;
+  }
+
+  /// Drops dominated states and those beyond the beam; the most promising are kept.
   void prune(Layer &layer) {
     std::vector<std::pair<double, const Masks *>> ranked;
-    for (const auto &[masks, state] : layer.states) ranked.emplace_back(state.seconds, &masks);
+    for (const auto &[masks, state] : layer.states) ranked.emplace_back(state.seconds + regretOf(layer, masks), &masks);
     std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    for (auto &[seconds, masks] : ranked) seconds = layer.states.at(*masks).seconds;
     std::vector<std::pair<double, const Masks *>> kept;
     std::vector<Masks> dropped;
     for (const auto &[seconds, masks] : ranked) {
+      if (static_cast<int>(kept.size()) >= graph.options.beam) {
+        ++graph.statistics.beamCut;
+        dropped.push_back(*masks);
+        continue;
+      }
       const bool isDominated = std::any_of(kept.begin(), kept.end(), [&, seconds = seconds, masks = masks](const auto &other) {
         return other.first + transposesBetween(layer, *other.second, *masks) <= seconds;
       });
-      if (static_cast<int>(kept.size()) >= (isDominated ? roomyLayer : graph.options.beam)) {
-        ++(isDominated ? graph.statistics.dominated : graph.statistics.beamCut);
+      if (isDominated && static_cast<int>(kept.size()) >= roomyLayer) {
+        ++graph.statistics.dominated;
         dropped.push_back(*masks);
       } else {
         kept.emplace_back(seconds, masks);
