@@ -3,6 +3,7 @@
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft::codegen {
@@ -80,6 +81,11 @@ void GraphBuilder::splitHome() {
 LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
+    // A gathered load yields single elements: a copy gathers them into the vector that is stored.
+    const Node &stored = graph.nodes[store.node];
+    const bool isGathered = std::any_of(stored.at.begin(), stored.at.end(), [](const Index &index) { return index.irregular; });
+    if (stored.kind == Node::Kind::load && stored.perElement && isGathered)
+      store.node = pointwise("{0}", {store.node}, stored.wish);
     for (int axis : kernel.values[kernel.outputs[i]].axes) store.at.push_back(home.at.at(axis));
     graph.stores.push_back(store);
   }

@@ -74,6 +74,7 @@ int GraphBuilder::reduceOp(const BodyOp &op, const std::string &name, const Coor
   const std::string kind = textOf(op, "kind");
   if (kind != "sum" && kind != "max")
     throw Error::unsupported("kernel '{}': reduce of kind '{}'; there are sum and max", kernel.name, kind);
+  if (kind == "max") graph.headers.insert("weft/math.cuh");
   return reduce(kind == "sum" ? Reduction::sum : Reduction::maximum, evaluate(op.operands[0], overRow(coordinates)), name);
 }
 
