@@ -14,7 +14,7 @@
 // Rules paper: maximal sets only.
 // PAPER-LABEL: weft.graph @block
 // PAPER-SAME: weft.candidates = [{name = "y_projection", ops = [0]}, {name = "bias", ops = [1]}, {name = "dropout", ops = [2]}, {name = "residual", ops = [3]}, {name = "layer_norm", ops = [4]}, {name = "bias_dropout_residual_layer_norm", ops = [1, 2, 3, 4], pattern = "producer-consumer + reduction-consumer"}]
-// PAPER-SAME: {ops = [0, 1], pass = "fuse", pattern = "producer-consumer", rejected = "F020 contraction (y)"
+// PAPER-SAME: {ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = "F020 contraction (y)"
 
 // Default rules: every connected subset as well; a chain of four has six.
 // ALL-LABEL: weft.graph @block

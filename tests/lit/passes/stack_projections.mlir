@@ -26,9 +26,9 @@
 // CHECK: %a_b_c = weft.contract "phi,bji->phbj" %wq_wk_wv, %x
 // CHECK: %bq_bk_bv = weft.concat %bq, %bk, %bv {axis = h}
 // CHECK: %q_k_v = weft.bias %a_b_c, %bq_bk_bv along (p, h)
-// CHECK: %q = weft.slice %q_k_v {axis = h, start = 0, size = 2}
-// CHECK: %k = weft.slice %q_k_v {axis = h, start = 2, size = 2}
-// CHECK: %v = weft.slice %q_k_v {axis = h, start = 4, size = 2}
+// CHECK: %q = weft.slice %q_k_v {axis = h, size = 2, start = 0}
+// CHECK: %k = weft.slice %q_k_v {axis = h, size = 2, start = 2}
+// CHECK: %v = weft.slice %q_k_v {axis = h, size = 2, start = 4}
 // CHECK: weft.return %q, %k, %v
 // TWO-LABEL: weft.graph @with_biases
 // TWO: weft.contract "phi,bji->phbj" %wq, %x
@@ -49,8 +49,8 @@ weft.graph @with_biases(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.pa
 // Grouped-query: the weights differ in the head axis alone.
 // CHECK-LABEL: weft.graph @grouped_query
 // CHECK: weft.concat %wq, %wk {axis = h} : {{.*}} -> tensor<4x3x8xf32
-// CHECK: %q = weft.slice {{.*}} start = 0, size = 2}
-// CHECK: %k = weft.slice {{.*}} start = 2, size = 1}
+// CHECK: %q = weft.slice {{.*}} size = 2, start = 0}
+// CHECK: %k = weft.slice {{.*}} size = 1, start = 2}
 weft.graph @grouped_query(%x: !bji, %wq: !phi {weft.parameter}, %wk: !pgi {weft.parameter}) -> (!phbj, !pgbk) {
   %q = weft.contract "phi,bji->phbj" %wq, %x : !phi, !bji -> !phbj
   %k = weft.contract "pgi,bki->pgbk" %wk, %x : !pgi, !bji -> !pgbk
