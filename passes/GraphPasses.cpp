@@ -61,7 +61,7 @@ struct StackProjectionsImpl : impl::StackProjectionsPassBase<StackProjectionsImp
     }
   }
   void fail() {
-    getOperation().emitError() << "mode '" << mode << "' is not one of separate, two, last-two, three";
+    getOperation().emitError() << "mode '" << mode.getValue() << "' is not one of separate, two, last-two, three";
     signalPassFailure();
   }
 };
@@ -70,7 +70,7 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
   using DecomposeSoftmaxPassBase::DecomposeSoftmaxPassBase;
   void runOnOperation() override {
     if (tile < 1) {
-      getOperation().emitError() << "tile of " << tile << " elements; the least is 1";
+      getOperation().emitError() << "tile of " << tile.getValue() << " elements; the least is 1";
       return signalPassFailure();
     }
     for (SoftmaxOp softmax : llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))

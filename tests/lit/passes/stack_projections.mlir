@@ -48,7 +48,7 @@ weft.graph @with_biases(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.pa
 
 // Grouped-query: the weights differ in the head axis alone.
 // CHECK-LABEL: weft.graph @grouped_query
-// CHECK: weft.concat %wq, %wk {axis = h} : {{.*}} -> tensor<4x3x8xf32
+// CHECK: weft.concat %wq, %wk {axis = h} :
 // CHECK: %q = weft.slice {{.*}} size = 2, start = 0}
 // CHECK: %k = weft.slice {{.*}} size = 1, start = 2}
 weft.graph @grouped_query(%x: !bji, %wq: !phi {weft.parameter}, %wk: !pgi {weft.parameter}) -> (!phbj, !pgbk) {
