@@ -38,13 +38,13 @@ struct Provenance {
 };
 
 struct EmittedKernel {
-  std::string entry;     ///< the extern "C" name in `text`
-  std::string text;      ///< hashed: without provenance; canonical names, so equal kernels give equal text
-  std::string readableEntry;  ///< the extern "C" name in `readable`
-  std::string readable;  ///< the same kernel with the header comment and the readable name: what kernels/*.cu holds
-  std::vector<Parameter> parameters;
-  Launch launch;
-  std::vector<std::string> headers;  ///< device headers included, e.g. "weft/vector.cuh"
+  std::string entry{};     ///< the extern "C" name in `text`
+  std::string text{};      ///< hashed: without provenance; canonical names, so equal kernels give equal text
+  std::string readableEntry{};  ///< the extern "C" name in `readable`
+  std::string readable{};  ///< the same kernel with the header comment and the readable name: what kernels/*.cu holds
+  std::vector<Parameter> parameters{};
+  Launch launch{};
+  std::vector<std::string> headers{};  ///< device headers included, e.g. "weft/vector.cuh"
   int64_t bytesRead = 0, bytesWritten = 0;
   double flop = 0;
 };

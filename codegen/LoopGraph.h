@@ -18,13 +18,13 @@ struct Node {
     reduction,  ///< of a row
   };
   Kind kind = Kind::pointwise;
-  std::string text;           ///< expression; {0}, {1}, ... stand for operands
-  std::vector<int> operands;  ///< earlier nodes
+  std::string text{};           ///< expression; {0}, {1}, ... stand for operands
+  std::vector<int> operands{};  ///< earlier nodes
   int input = -1;             ///< load: position in Kernel::inputs
-  std::vector<Index> at;      ///< load: coordinate of each dimension
-  std::string condition;      ///< load: zero where it does not hold
+  std::vector<Index> at{};      ///< load: coordinate of each dimension
+  std::string condition{};      ///< load: zero where it does not hold
   Reduction reduction = Reduction::sum;
-  std::string wish;           ///< the name it would like
+  std::string wish{};           ///< the name it would like
   std::string type = "float";
   int number = -1;            ///< op number for the comment
   bool step = false;          ///< differs between the steps of a row
@@ -36,26 +36,26 @@ struct Node {
 struct OutputStore {
   int output = 0;         ///< position in Kernel::outputs
   int node = -1;
-  std::vector<Index> at;
+  std::vector<Index> at{};
 };
 
 struct LoopGraph {
-  std::vector<Node> nodes;  ///< operands come before users
-  std::vector<OutputStore> stores;
-  std::vector<ConstantLine> constants;   ///< factors, probabilities
-  std::vector<Parameter> parameters;     ///< besides tensors: dropout key and streams
+  std::vector<Node> nodes{};  ///< operands come before users
+  std::vector<OutputStore> stores{};
+  std::vector<ConstantLine> constants{};   ///< factors, probabilities
+  std::vector<Parameter> parameters{};     ///< besides tensors: dropout key and streams
   Block prologue;                        ///< dropout key
-  std::set<std::string> headers;
-  std::string extraStepGuard;            ///< sub-vectors that reach beyond the row
-  std::string valid, validText;          ///< elements of the vector inside the tensor; empty: always all
+  std::set<std::string> headers{};
+  std::string extraStepGuard{};            ///< sub-vectors that reach beyond the row
+  std::string valid, validText{};          ///< elements of the vector inside the tensor; empty: always all
   bool validIsStep = false;
 };
 
 /// What a kernel iterates over: axes of its space, and axes that are expressions over them (sub-vectors).
 struct IterationAxes {
-  Kernel kernel;                ///< with the axis inside a sub-vector added, if there is one
-  LoopKnobs knobs;
-  std::vector<int> outer, reduced;
+  Kernel kernel{};                ///< with the axis inside a sub-vector added, if there is one
+  LoopKnobs knobs{};
+  std::vector<int> outer, reduced{};
   int splitAxis = -1, tileAxis = -1, subVectorAxis = -1;  ///< splitAxis = subVectorAxis * tile + tileAxis
 };
 IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs);

@@ -9,11 +9,11 @@ namespace weft::codegen {
 
 /// A tensor parameter with its layout.
 struct Operand {
-  std::string name;             ///< of the parameter
+  std::string name{};           ///< of the parameter
   DType dtype = DType::f32;
-  std::vector<int> axes;
-  std::vector<int64_t> extents, strides;
-  std::vector<std::string> strideTexts;
+  std::vector<int> axes{};
+  std::vector<int64_t> extents{}, strides{};
+  std::vector<std::string> strideTexts{};
   int64_t alignment = 16;
   bool wide = false;            ///< offsets need 64 bits
 };
@@ -21,7 +21,7 @@ struct Operand {
 struct Address {
   std::string pointer;
   Access access = Access::single;
-  std::string stride, count;
+  std::string stride{}, count{};
 };
 
 class LoopMemory {

@@ -17,7 +17,7 @@ namespace weft::codegen {
 
 /// A coordinate along one axis.
 struct Index {
-  std::string text;         ///< its value for element 0 of the vector; for element e too if irregular
+  std::string text{};       ///< its value for element 0 of the vector; for element e too if irregular
   int64_t perElement = 0;   ///< what each further element adds
   bool irregular = false;   ///< text names the element, in no linear way
   bool step = false;        ///< changes with the step

@@ -42,21 +42,21 @@ struct Statement {
     reduce,    ///< name = value joined across the threads of a row
   };
   Kind kind = Kind::comment;
-  std::string type, name, value;
-  std::string note;              ///< trailing comment, without slashes
-  Block body;
+  std::string type{}, name{}, value{};
+  std::string note{};            ///< trailing comment, without slashes
+  Block body{};
   int unroll = 0;                ///< loop: copies of the body; 0: all
-  std::string pointer;           ///< load, store
+  std::string pointer{};         ///< load, store
   Access access = Access::single;
-  std::string width;             ///< load, store: elements of the vector
-  std::string stride, count;     ///< strided; an empty count means all
-  std::string condition;         ///< load of one element: zero where it does not hold
+  std::string width{};           ///< load, store: elements of the vector
+  std::string stride{}, count{};   ///< strided; an empty count means all
+  std::string condition{};       ///< load of one element: zero where it does not hold
   bool raw = false;              ///< load: keep the stored type (unpacked where it is used)
   bool declares = true;          ///< load, reduce: declare the name, or assign to it
   Reduction reduction = Reduction::sum;
   Across across = Across::warp;
-  std::string threads;           ///< reduce: threads a row
-  std::string scratch;           ///< reduce across a block: shared memory
+  std::string threads{};         ///< reduce: threads a row
+  std::string scratch{};         ///< reduce across a block: shared memory
   bool operator==(const Statement &) const = default;
 };
 
@@ -78,14 +78,14 @@ struct ConstantLine {
 };
 
 struct Program {
-  std::string entry;
-  std::vector<std::string> headers;  ///< device headers, sorted
-  std::vector<ConstantLine> constants;
-  std::vector<Parameter> parameters;
-  std::string launchBounds;          ///< threads a block
-  Block body;
-  Launch launch;
-  std::string mapping;               ///< for people: how work is spread
+  std::string entry{};
+  std::vector<std::string> headers{};  ///< device headers, sorted
+  std::vector<ConstantLine> constants{};
+  std::vector<Parameter> parameters{};
+  std::string launchBounds{};          ///< threads a block
+  Block body{};
+  Launch launch{};
+  std::string mapping{};               ///< for people: how work is spread
 };
 
 /// Drops constants and declarations that nothing uses.

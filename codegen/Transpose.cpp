@@ -14,9 +14,9 @@ namespace {
 /// The two layouts, by dimension of the tensor.
 struct Tensors {
   const Kernel &kernel;
-  std::vector<int> axes;
-  std::vector<int64_t> extents, from, to;
-  int64_t fromAlignment, toAlignment, size;
+  std::vector<int> axes{};
+  std::vector<int64_t> extents{}, from{}, to{};
+  int64_t fromAlignment = 16, toAlignment = 16, size = 1;
 
   /// The dimension of stride 1; -1 if there is none.
   static int fastest(const std::vector<int64_t> &strides, const std::vector<int64_t> &extents) {
