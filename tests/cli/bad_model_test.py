@@ -98,7 +98,7 @@ class BadGraph(CommandTest):
     GRAPH = ('!a = tensor<4x8xf32, #weft.axes<i, k>>\n!b = tensor<8x6xf32, #weft.axes<k, j>>\n'
              '!c = tensor<4x6xf32, #weft.axes<i, j>>\n'
              'weft.graph @product(%x: !a, %y: !b) -> (!c) {\n'
-             '  %z = weft.contract "SPEC" %x, %y : (!a, !b) -> !c\n  weft.return %z : !c\n}\n')
+             '  %z = weft.contract "SPEC" %x, %y : !a, !b -> !c\n  weft.return %z : !c\n}\n')
 
     def refuses(self, text, code=2, says=()):
         self.write('graph.mlir', text)

@@ -151,8 +151,15 @@ Layout layoutOf(const runtime::PlanTensor &tensor) {
 Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel) {
   Configuration configuration{.inputs = {}, .outputs = {},
                               .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
-  for (const int tensor : planKernel.inputs) configuration.inputs.push_back(layoutOf(plan.tensors.at(size_t(tensor))));
-  for (const int tensor : planKernel.outputs) configuration.outputs.push_back(layoutOf(plan.tensors.at(size_t(tensor))));
+  // Only views are about offsets; every other kernel is given the address of element zero.
+  const bool isView = std::holds_alternative<ViewKnobs>(configuration.knobs);
+  const auto layout = [&](int tensor) {
+    Layout result = layoutOf(plan.tensors.at(size_t(tensor)));
+    if (!isView) result.offset = 0;
+    return result;
+  };
+  for (const int tensor : planKernel.inputs) configuration.inputs.push_back(layout(tensor));
+  for (const int tensor : planKernel.outputs) configuration.outputs.push_back(layout(tensor));
   return configuration;
 }
 

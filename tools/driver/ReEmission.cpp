@@ -64,9 +64,13 @@ private:
 void setNumbers(Kernel &kernel, const json &numbers) {
   if (!numbers.is_object()) return;
   const json ops = numbers.value("ops", json::array()), values = numbers.value("values", json::array());
-  if (ops.size() != kernel.body.size() || values.size() != kernel.values.size()) return;
+  const json names = numbers.value("names", json::array());
+  if (ops.size() != kernel.body.size() || values.size() != kernel.values.size() || names.size() != values.size()) return;
   for (size_t index = 0; index < kernel.body.size(); ++index) kernel.body[index].number = ops[index].get<int>();
-  for (size_t index = 0; index < kernel.values.size(); ++index) kernel.values[index].number = values[index].get<int>();
+  for (size_t index = 0; index < kernel.values.size(); ++index) {
+    kernel.values[index].number = values[index].get<int>();
+    kernel.values[index].name = names[index].get<std::string>();
+  }
 }
 
 /// Strides of tensors whose order was edited follow the order; the layouts printed on kernels follow the tensors.
@@ -159,10 +163,10 @@ std::vector<std::string> editedFiles(const runtime::Artifact &artifact) {
 json numbersReport(const PlannedKernels &planned) {
   json object = json::object();
   for (const ChosenKernel &chosen : planned.kernels) {
-    json ops = json::array(), values = json::array();
+    json ops = json::array(), values = json::array(), names = json::array();
     for (const BodyOp &op : chosen.kernel.body) ops.push_back(op.number);
-    for (const Value &value : chosen.kernel.values) values.push_back(value.number);
-    object[chosen.kernel.name] = {{"ops", ops}, {"values", values}};
+    for (const Value &value : chosen.kernel.values) values.push_back(value.number), names.push_back(value.name);
+    object[chosen.kernel.name] = {{"ops", ops}, {"values", values}, {"names", names}};
   }
   return object;
 }

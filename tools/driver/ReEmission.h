@@ -22,7 +22,8 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
 /// Files that are not what was generated last, by the hashes in the report; sorted.
 std::vector<std::string> editedFiles(const runtime::Artifact &artifact);
 
-/// What report.json keeps of each kernel, so that emitting again prints the same comments: numbers of ops and values.
+/// What report.json keeps of each kernel, so that emitting again prints the same text: numbers of ops, numbers
+/// and names of values.
 nlohmann::json numbersReport(const PlannedKernels &planned);
 
 }  // namespace weft::driver
