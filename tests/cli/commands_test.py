@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from weft_command import CommandTest, TINY
+from weft_command import CommandTest, CORE, LAYER, TINY
 
 COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'explain', 'diff', 'cache', 'env', 'devices')
 
@@ -19,8 +19,8 @@ class Usage(CommandTest):
         self.fails(2, says=['--help'])
         self.fails(2, 'compile', says=['model'])
         self.fails(2, 'compile', *TINY, '--no-such-flag', '-o', 'out', says=['--no-such-flag'])
-        self.fails(2, 'compile', *TINY, '--attention', 'flush', '-o', 'out', says=['flush'])
-        self.fails(2, 'compile', *TINY, '--stop-after', 'fusing', says=["'fusing'", "'fuse'"])
+        self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
+        self.fails(2, 'compile', *TINY, '--stop-after', 'fused', says=["'fused'", "'fuse'"])
         self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x', says=['before'])
         self.fails(2, 'compile', *TINY, '--max-memory', 'lots', '-o', 'out', says=['--max-memory lots'])
         self.fails(2, 'compile', *TINY, '--fuse', 'q', '-o', 'out', says=['--fuse q', 'A,B'])
@@ -43,13 +43,13 @@ class Usage(CommandTest):
 
 class Phases(CommandTest):
     def test_graph_between_phases(self):
-        imported = self.weft('compile', *TINY, '--stop-after', 'import').out
-        self.assertEqual(imported, self.weft('import', *TINY).out)
+        imported = self.weft('compile', *LAYER, '--stop-after', 'import').out
+        self.assertEqual(imported, self.weft('import', *LAYER).out)
         self.write('graph.mlir', imported)
         from_file = self.weft('compile', 'graph.mlir', '--stop-after', 'attention').out
         self.assertIn('// variant: ', from_file)
         self.assertEqual(from_file.count('weft.graph'), from_file.count('// variant: '))
-        selected = self.weft('compile', 'graph.mlir', '--stop-after', 'select').out
+        selected = self.weft('compile', 'graph.mlir', '--stacking', 'three', '--attention', 'unfused', '--stop-after', 'select').out
         self.assertIn('weft.kernel', selected)
         self.assertIn('layouts', selected)
 
@@ -77,14 +77,14 @@ class Phases(CommandTest):
 
 class Choices(CommandTest):
     def select(self, *flags):
-        return self.weft('select', *TINY, '--json', *flags).json()
+        return self.weft('select', *CORE, '--json', *flags).json()
 
     def best(self, *flags):
         return self.select(*flags)['variants'][0]
 
     def test_every_restriction_costs(self):
         free = self.best()['seconds']
-        for flags in (['--fuse-rules', 'none'], ['--attention', 'decomposed'], ['--stacking', 'separate']):
+        for flags in (['--fuse-rules', 'none'], ['--attention', 'decomposed'], ['--attention', 'unfused']):
             self.assertGreaterEqual(self.best(*flags)['seconds'], free * (1 - 1e-9), flags)
         self.assertLessEqual(self.best('--free')['seconds'], free * (1 + 1e-9))
 
@@ -97,20 +97,20 @@ class Choices(CommandTest):
         tensor, layouts = next((name, entry['prices']) for name, entry in sorted(prices.items())
                                if len(entry['prices']) > 1 and not entry['pinned'])
         worst = layouts[-1]
-        self.weft('compile', *TINY, '--pin', f"{tensor}={worst['layout']}", '-o', 'pinned')
+        self.weft('compile', *CORE, '--attention', 'unfused', '--pin', f"{tensor}={worst['layout']}", '-o', 'pinned')
         result = self.weft('explain', 'pinned', '--layout', tensor).out
         self.assertIn('the pin costs', result)
 
     def tensor_prices(self):
-        self.weft('compile', *TINY, '--stacking', 'separate', '--attention', 'unfused', '-o', 'out')
+        self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'out')
         return json.loads((self.folder / 'out/report.json').read_text())['layouts']
 
     def test_memory_limit(self):
-        result = self.fails(3, 'select', *TINY, '--max-memory', '1K')
+        result = self.fails(3, 'select', *CORE, '--max-memory', '1K')
         self.assertRegex(result.err, r'[0-9]')  # the smallest peak found
 
     def test_dot(self):
-        self.weft('select', *TINY, '--dot', 'graph.dot')
+        self.weft('select', *CORE, '--dot', 'graph.dot')
         text = (self.folder / 'graph.dot').read_text()
         self.assertTrue(text.startswith('digraph') or text.startswith('//'))
         self.assertIn('->', text)

@@ -10,8 +10,11 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEFT = os.environ.get('WEFT', str(ROOT / 'build/dev/bin/weft'))
 
-# A whole encoder layer, small enough to compile in seconds.
-TINY = ['paper-encoder', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16', '--dim', 'i=32', '--dim', 'u=64']
+# A whole encoder layer of small extents, and the same with one variant only, which compiles in about a second.
+LAYER = ['paper-encoder', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16', '--dim', 'i=32', '--dim', 'u=64']
+TINY = [*LAYER, '--stacking', 'three', '--attention', 'unfused']
+# The core of attention, small, with all its variants.
+CORE = ['attention', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16']
 
 
 class Result:

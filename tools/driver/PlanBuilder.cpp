@@ -176,6 +176,7 @@ private:
   ChosenKernel chosenKernel(const select::Step &step) const {
     ChosenKernel chosen{.kernel = {}, .configuration = step.configuration, .cost = step.cost, .proposedBy = {},
                         .graphOps = {}};
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = transposeKernel(problem.tensors[size_t(step.tensor)]);
       return chosen;
@@ -189,7 +190,7 @@ private:
   }
 
   void describeKernel(const select::Step &step, const ChosenKernel &chosen, runtime::PlanKernel &entry) const {
-    const Cost &cost = step.cost;
+    const Cost &cost = chosen.cost;
     entry.family = familyOf(step.configuration.knobs);
     entry.familyVersion = familyVersion(entry.family);
     entry.ops = printOps(chosen.kernel);

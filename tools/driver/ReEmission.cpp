@@ -106,6 +106,7 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
 
 void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
   chosen.cost = costModel.cost(chosen.kernel, chosen.configuration);
+  if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = familyOf(chosen.configuration.knobs);
   entry.familyVersion = familyVersion(entry.family);
