@@ -3,8 +3,8 @@
 // Invariant: edges are sorted by source, and `order` lists the nodes so that every edge goes forward.
 #pragma once
 
-#include "passes/select/OpSet.h"
-#include "passes/select/Prices.h"
+#include "passes/select/Cover.h"
+#include "passes/select/Outcomes.h"
 
 #include <memory>
 
@@ -31,6 +31,10 @@ struct Selection::Graph {
   const CostModel *model = nullptr;
   Statistics statistics;
   std::unique_ptr<Prices> prices;
+  std::unique_ptr<Cover> cover;
+
+  double roughSeconds = infinite;                 ///< of the plan that the first pass found
+  std::set<std::pair<int, Masks>> roughStates;    ///< its states: (layer, masks)
 
   std::vector<Node> nodes;
   std::vector<Edge> edges;
@@ -46,8 +50,11 @@ struct Selection::Graph {
   std::vector<int> bestPath;                 ///< edge indices
 };
 
-/// Fills nodes, edges, lowerBound and the counts of `statistics`.
-void search(Selection::Graph &graph);
+/// First pass: fills cover, nodes, edges, lowerBound, the rough plan and the counts of `statistics`.
+void searchRoughly(Selection::Graph &graph);
+/// Second pass: replaces nodes and edges by those that are left within the rough plan's time, if that is needed to prove
+/// that no plan is faster.
+void searchExactly(Selection::Graph &graph);
 
 /// Sorts edges, orders nodes, runs the shortest paths. Throws Error(unsupported) if the goal is not reached.
 void solve(Selection::Graph &graph);

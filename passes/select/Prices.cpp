@@ -102,6 +102,7 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
   checkCover();
+  for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();
 }
 
@@ -116,6 +117,7 @@ void Prices::findRegrets() {
           if (const auto found = bestByLayout[c][i].find(keptLayouts[t][l]); found != bestByLayout[c][i].end())
             direct[l] = std::min(direct[l], found->second - candidates[c].bestSeconds);
       }
+    if (problem.tensors[t].isResult && !pins[t]) direct.assign(count, 0);
     if (problem.tensors[t].isResult && pins[t]) direct[static_cast<size_t>(numberOf(static_cast<int>(t), *pins[t]))] = 0;
     std::vector<double> regret = direct;
     for (size_t from = 0; from < count; ++from)
@@ -420,24 +422,28 @@ Kernel Prices::identityKernel(int index) const {
   return kernel;
 }
 
-const Prices::TransposePrice &Prices::transpose(int tensor, int from, int to) const {
-  const auto [found, isNew] = transposes.try_emplace({tensor, from, to});
-  TransposePrice &price = found->second;
-  if (!isNew) return price;
+void Prices::priceTransposes(int tensor) {
+  const size_t count = layouts(tensor).size();
+  std::vector<TransposePrice> &prices = transposes.emplace_back(count * count);
   if (freeToPack[static_cast<size_t>(tensor)]) {
-    price = {.seconds = 0, .knobs = ViewKnobs{}};
-    return price;
+    prices.assign(count * count, {.seconds = 0, .knobs = ViewKnobs{}});
+    return;
   }
   const Kernel kernel = identityKernel(tensor);
-  const LayoutTuple tuple = {layouts(tensor)[static_cast<size_t>(from)], layouts(tensor)[static_cast<size_t>(to)]};
   const FamilyAnswer answer = transposeSpace(kernel, model.device());
-  if (!answer.space) return price;
-  for (const Knobs &knobs : answer.space->knobs) {
-    if (!isUseful(kernel, tuple, knobs)) continue;
-    const double seconds = model.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;
-    if (seconds < price.seconds) price = {.seconds = seconds, .knobs = knobs};
-  }
-  return price;
+  if (!answer.space) return;
+  for (size_t from = 0; from < count; ++from)
+    for (size_t to = 0; to < count; ++to) {
+      if (from == to) continue;
+      const LayoutTuple tuple = {layouts(tensor)[from], layouts(tensor)[to]};
+      TransposePrice &price = prices[from * count + to];
+      for (const Knobs &knobs : answer.space->knobs) {
+        if (!isUseful(kernel, tuple, knobs)) continue;
+        ++statistics.configurations;
+        const double seconds = model.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;
+        if (seconds < price.seconds) price = {.seconds = seconds, .knobs = knobs};
+      }
+    }
 }
 
 double Prices::transposeSeconds(int tensor, int from, int to) const {

@@ -89,8 +89,12 @@ private:
     double seconds = infinite;
     Knobs knobs;
   };
-  mutable std::map<std::array<int, 3>, TransposePrice> transposes;
-  const TransposePrice &transpose(int tensor, int from, int to) const;
+  std::vector<std::vector<TransposePrice>> transposes;  ///< tensor, from x to
+  void priceTransposes(int tensor);
+  const TransposePrice &transpose(int tensor, int from, int to) const {
+    const size_t count = layouts(tensor).size();
+    return transposes[static_cast<size_t>(tensor)][static_cast<size_t>(from) * count + static_cast<size_t>(to)];
+  }
 };
 
 /// For one loop space: the seconds of every knob and operand layout, so that combinations are sums.

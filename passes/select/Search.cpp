@@ -1,15 +1,17 @@
-// Builds the selection graph layer by layer. A layer is a set of finished ops; its states are the layouts in which the live
-// tensors exist (a mask a tensor: a transposed copy adds a bit).
+// Builds the selection graph layer by layer. A layer is a set of finished ops (Cover.h); its states are the layouts in which
+// the live tensors exist (a mask a tensor: a transposed copy adds a bit).
 //
-// Order of kernels. Independent kernels must not be permuted, or layers explode. The next kernel contains the lowest
-// unfinished op; if that kernel waits for an op outside, the kernels that contain the lowest such op come first. Every
-// acyclic partition of the ops has such an order, so no plan is lost.
+// Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for the ops that are left, plus
+// what the reader of its worst-placed tensor loses. A first pass keeps the most promising states of every layer and finds a
+// plan; if nothing that it cut could have been cheaper, that plan is the shortest path. Otherwise a second pass keeps every
+// state whose bound is below that plan, so what it finds is the shortest path. States that cannot better the plan are kept
+// too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered from them.
 //
 // Transposes. A state that equals another one plus transposes is dominated by it, so transposes are made only where a kernel
 // asks for a layout that is not there: at the kernel, from the cheapest copy.
+#include "passes/select/Cover.h"
 #include "passes/select/Graph.h"
-
-#include "kernel/Error.h"
+#include "passes/select/Outcomes.h"
 
 #include <algorithm>
 
@@ -18,125 +20,89 @@ namespace {
 
 /// Dominated states are kept while a layer has fewer states than this, so that prices of alternatives are exact.
 constexpr int roomyLayer = 32;
-
-using Masks = std::vector<LayoutMask>;
+/// Sums in another order differ by less.
+constexpr double rounding = 1 - 1e-12;
 
 struct State {
   int node = -1;
   double seconds = infinite;
 };
+using States = std::map<Masks, State>;
+/// States that are never dropped: (layer, masks).
+using Path = std::set<std::pair<int, Masks>>;
 
-struct Layer {
-  OpSet finished;
-  std::vector<int> tracked;        ///< live tensors with a choice of layouts
-  int64_t untrackedBytes = 0;      ///< live temporaries without
-  double bound = infinite;         ///< cheapest cover of the finished ops, ignoring layouts
-  std::map<Masks, State> states;
-};
-
-/// One way to run a candidate from given input masks.
-struct Outcome {
-  double seconds = infinite;        ///< kernel and transposes
-  size_t entry = 0;
-  std::vector<std::pair<int, int>> transposes;  ///< (tensor, layout) to be made first, ascending
-};
+int slotIn(const std::vector<int> &tracked, int tensor) {
+  const auto found = std::find(tracked.begin(), tracked.end(), tensor);
+  return found == tracked.end() ? -1 : static_cast<int>(found - tracked.begin());
+}
 
 class Search {
 public:
-  explicit Search(Selection::Graph &graph) : graph(graph), problem(graph.problem), prices(*graph.prices) {}
+  /// `known`: seconds of a plan that is known, infinite in a first pass; `path`: its states.
+  Search(Selection::Graph &graph, const Cover &cover, double known, Path path)
+      : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), outcomes(problem, prices), known(known),
+        path(std::move(path)), states(cover.layers().size()) {}
 
   void run() {
-    findDependencies();
-    graph.nodes.resize(2);  // start, goal
+    graph.nodes.assign(2, {});  // start, goal
+    graph.edges.clear();
+    cameFrom.assign(2, -1);
     openFirstLayer();
-    const OpSet all = OpSet::firstOps(static_cast<int>(problem.ops.size()));
-    while (!layers.empty()) {
-      const auto first = layers.begin();
-      Layer layer = std::move(first->second);
-      layers.erase(first);
-      if (layer.finished == all) {
-        close(layer);
-        graph.lowerBound = layer.bound;
+    for (size_t l = 0; l < states.size(); ++l) {
+      const Layer &layer = cover.layers()[l];
+      if (cover.isComplete(layer)) {
+        close(layer, states[l]);
         continue;
       }
-      prune(layer);
-      for (int candidate : nextCandidates(layer.finished)) expand(layer, candidate);
+      prune(static_cast<int>(l));
+      for (const Transition &transition : layer.next) expand(static_cast<int>(l), transition);
     }
-    graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
-    graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
+  }
+
+  double seconds() const { return best; }
+  /// No plan that was cut is cheaper than this.
+  double cutBound() const { return cut; }
+
+  Path bestStates() const {
+    std::set<int> nodes;
+    for (int edge = cameFrom[static_cast<size_t>(graph.goal)]; edge >= 0;) {
+      const int node = graph.edges[static_cast<size_t>(edge)].source;
+      nodes.insert(node);
+      edge = cameFrom[static_cast<size_t>(node)];
+    }
+    Path result;
+    for (size_t l = 0; l < states.size(); ++l)
+      for (const auto &[masks, state] : states[l])
+        if (nodes.contains(state.node)) result.insert({static_cast<int>(l), masks});
+    return result;
   }
 
 private:
-  void findDependencies() {
-    const size_t count = problem.ops.size();
-    if (count > OpSet::capacity)
-      throw Error::unsupported("'{}' has {} ops; selection takes up to {}", problem.name, count, OpSet::capacity);
-    ancestors.resize(count);
-    consumers.resize(problem.tensors.size());
-    producers.resize(problem.tensors.size(), -1);
-    for (size_t op = 0; op < count; ++op) {
-      for (int tensor : problem.opInputs[op]) {
-        consumers[static_cast<size_t>(tensor)].insert(static_cast<int>(op));
-        const int before = producers[static_cast<size_t>(tensor)];
-        if (before < 0) continue;
-        ancestors[op] = ancestors[op] | ancestors[static_cast<size_t>(before)];
-        ancestors[op].insert(before);
-      }
-      for (int tensor : problem.opOutputs[op]) producers[static_cast<size_t>(tensor)] = static_cast<int>(op);
-    }
-    for (const Candidate &candidate : problem.candidates) {
-      const OpSet own(candidate.ops);
-      OpSet needed;
-      for (int op : candidate.ops) needed = needed | ancestors[static_cast<size_t>(op)];
-      opsOf.push_back(own);
-      needs.push_back(needed - own);
-    }
-    candidatesOf.resize(count);
-    for (size_t c = 0; c < problem.candidates.size(); ++c)
-      if (prices.isUsable(static_cast<int>(c)))
-        for (int op : problem.candidates[c].ops) candidatesOf[static_cast<size_t>(op)].push_back(static_cast<int>(c));
-  }
-
-  bool isLive(int tensor, const OpSet &finished) const {
-    const Tensor &facts = problem.tensors[static_cast<size_t>(tensor)];
-    const int producer = producers[static_cast<size_t>(tensor)];
-    if (producer >= 0 ? !finished.contains(producer) : !facts.isArgument) return false;
-    return facts.isResult || !finished.containsAll(consumers[static_cast<size_t>(tensor)]);
-  }
-
-  bool isTemporary(int tensor) const {
-    const Tensor &facts = problem.tensors[static_cast<size_t>(tensor)];
-    return !facts.isArgument && !facts.isResult && !prices.isFreeToPack(tensor);
-  }
-
-  Layer &layerOf(const OpSet &finished) {
-    const auto [found, isNew] = layers.try_emplace({finished.size(), finished});
-    Layer &layer = found->second;
-    if (!isNew) return layer;
-    layer.finished = finished;
-    for (int tensor = 0; tensor < static_cast<int>(problem.tensors.size()); ++tensor) {
-      if (!isLive(tensor, finished) || prices.isFreeToPack(tensor)) continue;
-      if (prices.layouts(tensor).size() > 1) layer.tracked.push_back(tensor);
-      else if (isTemporary(tensor)) layer.untrackedBytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
-    }
-    return layer;
-  }
+  bool isFirstPass() const { return path.empty(); }
+  const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
   int addNode(const OpSet &finished, int transposes) {
     graph.nodes.push_back({.finished = finished, .transposes = transposes});
+    cameFrom.push_back(-1);
     return static_cast<int>(graph.nodes.size()) - 1;
   }
 
+  int addEdge(Edge edge) {
+    graph.edges.push_back(edge);
+    return static_cast<int>(graph.edges.size()) - 1;
+  }
+
+  bool fitsMemory(int64_t bytes) const { return !isFirstPass() || !graph.options.maxMemory || bytes <= *graph.options.maxMemory; }
+
   /// Every free argument may come in any of its layouts.
   void openFirstLayer() {
-    Layer &layer = layerOf({});
-    layer.bound = 0;
+    const Layer &layer = cover.layers().front();
     std::vector<Masks> starts = {{}};
-    for (int tensor : layer.tracked) {
+    for (int index : layer.tracked) {
       std::vector<Masks> longer;
-      const std::optional<int> pin = prices.pinned(tensor);
+      const std::optional<int> pin = prices.pinned(index);
       for (const Masks &start : starts)
-        for (int l = 0; l < static_cast<int>(prices.layouts(tensor).size()); ++l) {
+        for (int l = 0; l < static_cast<int>(prices.layouts(index).size()); ++l) {
           if (pin && *pin != l) continue;
           longer.push_back(start);
           longer.back().push_back(LayoutMask(1) << l);
@@ -144,13 +110,14 @@ private:
       starts = std::move(longer);
       if (starts.size() > static_cast<size_t>(graph.options.beam)) {
         graph.statistics.beamCut += static_cast<int64_t>(starts.size()) - graph.options.beam;
+        cut = std::min(cut, layer.after);
         starts.resize(static_cast<size_t>(graph.options.beam));
       }
     }
     for (const Masks &start : starts) {
       const int node = addNode({}, 0);
-      layer.states[start] = {node, 0};
-      graph.edges.push_back({.source = graph.start, .target = node});
+      states[0][start] = {node, 0};
+      addEdge({.source = graph.start, .target = node});
     }
   }
 
@@ -164,239 +131,221 @@ private:
     return sum;
   }
 
-  /// What the next readers of the live tensors lose at least: states that cost the same so far are told apart by it.
-  double regretOf(const Layer &layer, const Masks &masks) const {
-    double sum = 0;
+  /// What the next readers of the live tensors lose: the sum is a forecast, the most is a bound.
+  std::pair<double, double> regretsOf(const Layer &layer, const Masks &masks) const {
+    double sum = 0, most = 0;
     for (size_t i = 0; i < masks.size(); ++i) {
       double least = infinite;
       for (int l = 0; masks[i] >> l; ++l)
         if (masks[i] >> l & 1) least = std::min(least, prices.regret(layer.tracked[i], l));
       sum += least;
+      most = std::max(most, least);
     }
-    return sum;
+    return {sum, most};
   }
 
-  /// Drops dominated states and those beyond the beam; the most promising are kept.
-  void prune(Layer &layer) {
-    std::vector<std::pair<double, const Masks *>> ranked;
-    for (const auto &[masks, state] : layer.states) ranked.emplace_back(state.seconds + regretOf(layer, masks), &masks);
-    std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    for (auto &[seconds, masks] : ranked) seconds = layer.states.at(*masks).seconds;
-    std::vector<std::pair<double, const Masks *>> kept;
+  /// Drops dominated states and those beyond what the layer may hold; the most promising are kept.
+  void prune(int number) {
+    struct Ranked {
+      double forecast, bound, seconds;
+      const Masks *masks;
+    };
+    const Layer &layer = cover.layers()[static_cast<size_t>(number)];
+    std::vector<Ranked> ranked;
+    for (const auto &[masks, state] : states[static_cast<size_t>(number)]) {
+      const auto [sum, most] = regretsOf(layer, masks);
+      ranked.push_back({state.seconds + sum, state.seconds + most + layer.after, state.seconds, &masks});
+    }
+    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.forecast < b.forecast; });
+    std::vector<const Ranked *> kept;
     std::vector<Masks> dropped;
-    for (const auto &[seconds, masks] : ranked) {
-      if (static_cast<int>(kept.size()) >= graph.options.beam) {
+    int improving = 0, alternatives = 0;
+    for (const Ranked &state : ranked) {
+      const bool isOnPath = path.contains({number, *state.masks});
+      const bool mayImprove = !isFirstPass() && state.bound < known * rounding;
+      if (!isOnPath && (mayImprove ? improving >= graph.options.beam : alternatives >= graph.options.alternativeStates)) {
         ++graph.statistics.beamCut;
-        dropped.push_back(*masks);
+        cut = std::min(cut, state.bound);
+        dropped.push_back(*state.masks);
         continue;
       }
-      const bool isDominated = std::any_of(kept.begin(), kept.end(), [&, seconds = seconds, masks = masks](const auto &other) {
-        return other.first + transposesBetween(layer, *other.second, *masks) <= seconds;
-      });
-      if (isDominated && static_cast<int>(kept.size()) >= roomyLayer) {
+      const bool isRoomy = static_cast<int>(kept.size()) < roomyLayer || graph.options.maxMemory;
+      if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Ranked *other) {
+            return other->seconds + transposesBetween(layer, *other->masks, *state.masks) <= state.seconds;
+          })) {
         ++graph.statistics.dominated;
-        dropped.push_back(*masks);
-      } else {
-        kept.emplace_back(seconds, masks);
+        dropped.push_back(*state.masks);
+        continue;
       }
+      kept.push_back(&state);
+      ++(mayImprove ? improving : alternatives);
     }
-    for (const Masks &masks : dropped) layer.states.erase(masks);
-
+    for (const Masks &masks : dropped) states[static_cast<size_t>(number)].erase(masks);
   }
 
-  /// Candidates that may come next (see the head of the file).
-  std::vector<int> nextCandidates(const OpSet &finished) const {
-    std::set<int> next;
-    const OpSet unfinished = OpSet::firstOps(static_cast<int>(problem.ops.size())) - finished;
-    collect(finished, unfinished.lowest(), {}, next);
-    return {next.begin(), next.end()};
-  }
-
-  /// Candidates with `op` outside `reserved`: those that are ready, else what they wait for.
-  void collect(const OpSet &finished, int op, const OpSet &reserved, std::set<int> &next) const {
-    if (reserved.contains(op)) return;  // waits for itself: not convex
-    for (int candidate : candidatesOf[static_cast<size_t>(op)]) {
-      const OpSet &own = opsOf[static_cast<size_t>(candidate)];
-      if (own.intersects(finished) || own.intersects(reserved)) continue;
-      const OpSet missing = needs[static_cast<size_t>(candidate)] - finished;
-      if (missing.isEmpty()) next.insert(candidate);
-      else collect(finished, missing.lowest(), reserved | own, next);
-    }
-  }
-
-  struct CandidateContext {
-    int candidate;
-    std::vector<int> slot;         ///< per input: position among the layer's tracked tensors; -1: not tracked
-    std::vector<int> outputSlot;   ///< per output: position among the next layer's tracked tensors; -1: not tracked
-    std::vector<bool> staysLive;   ///< per input: tracked in the next layer
+  /// What one kernel does between two layers.
+  struct Context {
+    int layer = -1;
+    Transition transition;
+    std::vector<int> targetFrom = {};    ///< per tensor tracked afterwards: its slot before; -1: an output
+    std::vector<int> targetOutput = {};  ///< or which output it is
+    std::vector<int> inputSlots = {};
+    std::vector<bool> matters = {};  ///< per operand: whether its layout is remembered afterwards
   };
 
-  void expand(const Layer &layer, int index) {
-    const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
-    Layer &next = layerOf(layer.finished | opsOf[static_cast<size_t>(index)]);
-    next.bound = std::min(next.bound, layer.bound + prices.candidate(index).bestSeconds);
-    const auto slotIn = [](const std::vector<int> &tracked, int tensor) {
-      const auto found = std::find(tracked.begin(), tracked.end(), tensor);
-      return found == tracked.end() ? -1 : static_cast<int>(found - tracked.begin());
-    };
-    CandidateContext context{.candidate = index, .slot = {}, .outputSlot = {}, .staysLive = {}};
-    for (int tensor : candidate.inputs) {
-      context.slot.push_back(slotIn(layer.tracked, tensor));
-      context.staysLive.push_back(slotIn(next.tracked, tensor) >= 0);
+  Context contextOf(int number, const Transition &transition) const {
+    const Layer &layer = cover.layers()[static_cast<size_t>(number)];
+    const Layer &next = cover.layers()[static_cast<size_t>(transition.target)];
+    const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
+    Context context{.layer = number, .transition = transition};
+    for (int index : next.tracked) {
+      context.targetFrom.push_back(slotIn(layer.tracked, index));
+      context.targetOutput.push_back(slotIn(candidate.outputs, index));
     }
-    for (int tensor : candidate.outputs) context.outputSlot.push_back(slotIn(next.tracked, tensor));
-    std::map<Masks, std::vector<Outcome>> outcomesOf;  // by masks of the inputs
-    for (const auto &[masks, state] : layer.states) {
-      Masks inputs;
+    for (int index : candidate.inputs) {
+      context.inputSlots.push_back(slotIn(layer.tracked, index));
+      context.matters.push_back(slotIn(next.tracked, index) >= 0);
+    }
+    for (int index : candidate.outputs) context.matters.push_back(slotIn(next.tracked, index) >= 0);
+    return context;
+  }
+
+  void expand(int number, const Transition &transition) {
+    const Context context = contextOf(number, transition);
+    const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
+    const double after = cover.layers()[static_cast<size_t>(transition.target)].after;
+    Masks inputs;
+    for (const auto &[masks, state] : states[static_cast<size_t>(number)]) {
+      inputs.clear();
       for (size_t i = 0; i < candidate.inputs.size(); ++i)
-        inputs.push_back(context.slot[i] < 0 ? available(candidate.inputs[i]) : masks[static_cast<size_t>(context.slot[i])]);
-      const auto [found, isNew] = outcomesOf.try_emplace(inputs);
-      if (isNew) found->second = outcomes(context, inputs);
-      for (const Outcome &outcome : found->second) connect(layer, masks, state, context, outcome, next);
+        inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : masks[static_cast<size_t>(context.inputSlots[i])]);
+      int tried = 0;
+      for (const Outcome &outcome : outcomes.of(transition.candidate, inputs, context.matters)) {
+        const double bound = state.seconds + outcome.seconds + after;
+        const bool mayImprove = !isFirstPass() && bound < known * rounding;
+        if (++tried > graph.options.alternativeStates && !mayImprove) cut = std::min(cut, bound);
+        else connect(context, masks, state, outcome);
+      }
     }
   }
 
   /// Layouts of a tensor that is not tracked: its only one, or the one a parameter is handed over in.
-  LayoutMask available(int tensor) const { return LayoutMask(1) << prices.pinned(tensor).value_or(0); }
-
-  /// The cheapest way for every combination of output layouts and of copies that outlive the kernel.
-  std::vector<Outcome> outcomes(const CandidateContext &context, const Masks &inputs) const {
-    const CandidatePrices &table = prices.candidate(context.candidate);
-    const std::vector<int> &tensors = problem.candidates[static_cast<size_t>(context.candidate)].inputs;
-    std::vector<std::vector<double>> penalty(tensors.size());
-    for (size_t i = 0; i < tensors.size(); ++i)
-      for (int l : table.choices[i])
-        penalty[i].push_back(inputs[i] >> l & 1 ? 0 : prices.cheapestTranspose(tensors[i], inputs[i], l).second);
-    std::map<std::vector<int>, Outcome> best;
-    std::vector<int> key;
-    for (size_t entry = 0; entry < table.table.size(); ++entry) {
-      double seconds = table.table[entry].seconds;
-      if (!(seconds < infinite)) continue;
-      const std::vector<int> choice = table.choiceOf(entry);
-      key.clear();
-      for (size_t i = 0; i < tensors.size(); ++i) {
-        seconds += penalty[i][static_cast<size_t>(choice[i])];
-        const int layout = table.choices[i][static_cast<size_t>(choice[i])];
-        key.push_back(context.staysLive[i] && !(inputs[i] >> layout & 1) ? layout : -1);
-      }
-      for (size_t o = 0; o < context.outputSlot.size(); ++o)
-        key.push_back(context.outputSlot[o] < 0 ? -1 : choice[tensors.size() + o]);
-      if (!(seconds < infinite)) continue;
-      Outcome &outcome = best[key];
-      if (seconds < outcome.seconds) outcome = {.seconds = seconds, .entry = entry, .transposes = {}};
-    }
-    std::vector<Outcome> result;
-    for (auto &[ignored, outcome] : best) {
-      outcome.transposes = missingLayouts(context, inputs, outcome.entry);
-      result.push_back(std::move(outcome));
-    }
-    return result;
-  }
-
-  std::vector<std::pair<int, int>> missingLayouts(const CandidateContext &context, const Masks &inputs, size_t entry) const {
-    const CandidatePrices &table = prices.candidate(context.candidate);
-    const std::vector<int> &tensors = problem.candidates[static_cast<size_t>(context.candidate)].inputs;
-    const std::vector<int> choice = table.choiceOf(entry);
-    std::set<std::pair<int, int>> missing;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const int layout = table.choices[i][static_cast<size_t>(choice[i])];
-      if (!(inputs[i] >> layout & 1)) missing.insert({tensors[i], layout});
-    }
-    return {missing.begin(), missing.end()};
-  }
+  LayoutMask available(int index) const { return LayoutMask(1) << prices.pinned(index).value_or(0); }
 
   int64_t copyBytes(const Layer &layer, const Masks &masks) const {
     int64_t bytes = layer.untrackedBytes;
     for (size_t i = 0; i < masks.size(); ++i) {
-      const int copies = std::popcount(masks[i]) - (isTemporary(layer.tracked[i]) ? 0 : 1);
-      bytes += copies * problem.tensors[static_cast<size_t>(layer.tracked[i])].bytes();
+      const int copies = std::popcount(masks[i]) - (cover.isTemporary(layer.tracked[i]) ? 0 : 1);
+      bytes += copies * tensor(layer.tracked[i]).bytes();
     }
     return bytes;
   }
 
-  void connect(const Layer &layer, const Masks &masks, const State &state, const CandidateContext &context,
-               const Outcome &outcome, Layer &next) {
-    const Candidate &candidate = problem.candidates[static_cast<size_t>(context.candidate)];
+  void connect(const Context &context, const Masks &masks, const State &state, const Outcome &outcome) {
+    const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
+    const Candidate &candidate = problem.candidates[static_cast<size_t>(context.transition.candidate)];
     int64_t bytes = copyBytes(layer, masks);
     Masks extended = masks;
     double seconds = state.seconds;
     int node = state.node;
     std::vector<std::pair<int, int>> made;
-    for (const auto &[tensor, to] : outcome.transposes) {
-      const auto slot = std::find(layer.tracked.begin(), layer.tracked.end(), tensor);
-      const LayoutMask present = slot == layer.tracked.end() ? available(tensor) : masks[static_cast<size_t>(slot - layer.tracked.begin())];
-      if (!prices.isFreeToPack(tensor)) bytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
-      if (slot != layer.tracked.end()) extended[static_cast<size_t>(slot - layer.tracked.begin())] |= LayoutMask(1) << to;
-      node = transposed(layer, state.node, node, made, {tensor, to}, present, bytes, seconds);
+    for (const auto &[index, to] : outcome.transposes) {
+      const int slot = slotIn(layer.tracked, index);
+      const LayoutMask present = slot < 0 ? available(index) : masks[static_cast<size_t>(slot)];
+      if (!prices.isFreeToPack(index)) bytes += tensor(index).bytes();
+      if (slot >= 0) extended[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
+      node = transposed(layer, state.node, node, made, {index, to}, present, bytes, seconds);
     }
-    for (int tensor : candidate.outputs)
-      if (isTemporary(tensor)) bytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
-    const CandidatePrices &table = prices.candidate(context.candidate);
-    const std::vector<int> choice = table.choiceOf(outcome.entry);
+    for (int index : candidate.outputs)
+      if (cover.isTemporary(index)) bytes += tensor(index).bytes();
+    if (!fitsMemory(bytes)) return;
     Masks target;
-    for (int tensor : next.tracked) {
-      const auto slot = std::find(layer.tracked.begin(), layer.tracked.end(), tensor);
-      const auto output = std::find(candidate.outputs.begin(), candidate.outputs.end(), tensor);
-      if (output != candidate.outputs.end()) {
-        const auto operand = candidate.inputs.size() + static_cast<size_t>(output - candidate.outputs.begin());
-        target.push_back(LayoutMask(1) << table.choices[operand][static_cast<size_t>(choice[operand])]);
-      } else {
-        target.push_back(extended[static_cast<size_t>(slot - layer.tracked.begin())]);
-      }
-    }
-    const double kernelSeconds = table.table[outcome.entry].seconds;
-    State &reached = next.states[target];
-    if (reached.node < 0) reached.node = addNode(next.finished, 0);
-    reached.seconds = std::min(reached.seconds, seconds + kernelSeconds);
-    graph.edges.push_back({.source = node, .target = reached.node, .seconds = kernelSeconds, .candidate = context.candidate,
-                           .entry = outcome.entry, .temporaryBytes = bytes});
+    for (size_t i = 0; i < context.targetFrom.size(); ++i)
+      target.push_back(context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
+                                                    : extended[static_cast<size_t>(context.targetFrom[i])]);
+    State &reached = states[static_cast<size_t>(context.transition.target)][target];
+    if (reached.node < 0) reached.node = addNode(cover.layers()[static_cast<size_t>(context.transition.target)].finished, 0);
+    const int edge = addEdge({.source = node, .target = reached.node, .seconds = outcome.kernelSeconds,
+                              .candidate = context.transition.candidate, .entry = outcome.entry, .temporaryBytes = bytes});
+    if (seconds + outcome.kernelSeconds >= reached.seconds) return;
+    reached.seconds = seconds + outcome.kernelSeconds;
+    cameFrom[static_cast<size_t>(reached.node)] = edge;
   }
 
   /// The node after one more transpose; transposes of one state that start alike share nodes.
   int transposed(const Layer &layer, int stateNode, int node, std::vector<std::pair<int, int>> &made,
                  std::pair<int, int> transpose, LayoutMask present, int64_t bytes, double &seconds) {
-    const auto [tensor, to] = transpose;
-    const auto [from, price] = prices.cheapestTranspose(tensor, present, to);
+    const auto [index, to] = transpose;
+    const auto [from, price] = prices.cheapestTranspose(index, present, to);
     seconds += price;
     made.push_back(transpose);
     const auto [found, isNew] = transposedNodes.try_emplace({stateNode, made}, -1);
     if (!isNew) return found->second;
     found->second = addNode(layer.finished, static_cast<int>(made.size()));
-    graph.edges.push_back({.source = node, .target = found->second, .seconds = price, .tensor = tensor, .from = from, .to = to,
-                           .temporaryBytes = bytes});
+    cameFrom[static_cast<size_t>(found->second)] = addEdge(
+        {.source = node, .target = found->second, .seconds = price, .tensor = index, .from = from, .to = to, .temporaryBytes = bytes});
     return found->second;
   }
 
   /// All ops are finished: bring the results into the caller's layouts.
-  void close(const Layer &layer) {
-    for (const auto &[masks, state] : layer.states) {
+  void close(const Layer &layer, const States &finished) {
+    for (const auto &[masks, state] : finished) {
       int node = state.node;
       int64_t bytes = copyBytes(layer, masks);
-      double seconds = 0;
+      double seconds = state.seconds;
       std::vector<std::pair<int, int>> made;
       for (size_t i = 0; i < masks.size(); ++i) {
-        const int tensor = layer.tracked[i];
-        const std::optional<int> pin = prices.pinned(tensor);
-        if (!problem.tensors[static_cast<size_t>(tensor)].isResult || !pin || (masks[i] >> *pin & 1)) continue;
-        bytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
-        node = transposed(layer, state.node, node, made, {tensor, *pin}, masks[i], bytes, seconds);
+        const int index = layer.tracked[i];
+        const std::optional<int> pin = prices.pinned(index);
+        if (!tensor(index).isResult || !pin || (masks[i] >> *pin & 1)) continue;
+        bytes += tensor(index).bytes();
+        node = transposed(layer, state.node, node, made, {index, *pin}, masks[i], bytes, seconds);
       }
-      graph.edges.push_back({.source = node, .target = graph.goal, .temporaryBytes = bytes});
+      if (!fitsMemory(bytes)) continue;
+      const int edge = addEdge({.source = node, .target = graph.goal, .temporaryBytes = bytes});
+      if (seconds >= best) continue;
+      best = seconds;
+      cameFrom[static_cast<size_t>(graph.goal)] = edge;
     }
   }
 
   Selection::Graph &graph;
   const Problem &problem;
   const Prices &prices;
-  std::vector<OpSet> ancestors, consumers, opsOf, needs;
-  std::vector<int> producers;
-  std::vector<std::vector<int>> candidatesOf;
-  std::map<std::pair<int, OpSet>, Layer> layers;  ///< not yet expanded, fewest finished ops first
+  const Cover &cover;
+  Outcomes outcomes;
+  double known, best = infinite, cut = infinite;
+  Path path;
+  std::vector<States> states;  ///< per layer
+  std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
   std::map<std::pair<int, std::vector<std::pair<int, int>>>, int> transposedNodes;
 };
 
+void count(Selection::Graph &graph, double best, double cut) {
+  graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
+  graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
+  graph.statistics.isProven = !(cut < best * rounding);
+}
+
 }  // namespace
 
-void search(Selection::Graph &graph) { Search(graph).run(); }
+void searchRoughly(Selection::Graph &graph) {
+  graph.cover = std::make_unique<Cover>(graph.problem, *graph.prices);
+  graph.lowerBound = graph.cover->layers().front().after;
+  Search search(graph, *graph.cover, infinite, {});
+  search.run();
+  graph.roughSeconds = search.seconds();
+  graph.roughStates = search.bestStates();
+  count(graph, search.seconds(), search.cutBound());
+}
+
+void searchExactly(Selection::Graph &graph) {
+  if (graph.statistics.isProven && graph.roughSeconds < infinite) return;
+  graph.statistics.beamCut = graph.statistics.dominated = 0;
+  if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
+  Search search(graph, *graph.cover, graph.roughSeconds, std::move(graph.roughStates));
+  search.run();
+  count(graph, search.seconds(), search.cutBound());
+}
 
 }  // namespace weft::select

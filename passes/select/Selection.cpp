@@ -5,7 +5,10 @@
 #include "passes/select/Graph.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <exception>
+#include <thread>
 
 namespace weft::select {
 
@@ -28,22 +31,71 @@ const Statistics &Selection::statistics() const { return graph->statistics; }
 
 namespace {
 
-Selection solveOnce(Problem problem, const CostModel &model, const Options &options) {
+Selection startOnce(Problem problem, const CostModel &model, const Options &options) {
   Selection selection;
   Selection::Graph &graph = *selection.graph;
   graph.problem = std::move(problem);
   graph.options = options;
   graph.model = &model;
   graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics);
-  search(graph);
+  searchRoughly(graph);
+  return selection;
+}
+
+/// `rival`: seconds of the best plan known of any variant.
+void finishOnce(Selection::Graph &graph, double rival) {
+  const bool isBeyond = graph.lowerBound > rival && graph.roughSeconds < infinite;
+  graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
+  if (!isBeyond) searchExactly(graph);
   solve(graph);
   addRunnersUp(graph);
+}
+
+Selection solveOnce(Problem problem, const CostModel &model, const Options &options) {
+  Selection selection = startOnce(std::move(problem), model, options);
+  finishOnce(*selection.graph, infinite);
   return selection;
+}
+
+class Stopwatch {
+public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+
+private:
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+
+/// Calls `work` for 0 to count - 1 on all processors; throws what the lowest of them threw.
+void forEachInParallel(size_t count, const std::function<void(size_t)> &work) {
+  std::vector<std::exception_ptr> failures(count);
+  std::atomic<size_t> next = 0;
+  const auto worker = [&] {
+    for (size_t index = next++; index < count; index = next++) {
+      try {
+        work(index);
+      } catch (...) {
+        failures[index] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (size_t t = 1; t < std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency())); ++t) threads.emplace_back(worker);
+  worker();
+  threads.clear();
+  for (const std::exception_ptr &failure : failures)
+    if (failure) std::rethrow_exception(failure);
 }
 
 /// Whether nothing fixes the layout of a tensor beforehand.
 bool isFree(const Tensor &tensor, const Options &options) {
   return !tensor.pinned && (options.free || !(tensor.isArgument || tensor.isResult));
+}
+
+bool hasFreeTies(const Problem &problem, const Options &options) {
+  return std::any_of(problem.tiedTensors.begin(), problem.tiedTensors.end(), [&](const auto &tie) {
+    return isFree(problem.tensors[static_cast<size_t>(tie.first)], options) &&
+           isFree(problem.tensors[static_cast<size_t>(tie.second)], options);
+  });
 }
 
 /// Tied tensors that nothing pins: every layout of the pair is pinned in turn, and the best wins.
@@ -90,10 +142,31 @@ std::vector<int> decidingOperand(const Selection::Graph &graph, int tensor) {
 }  // namespace
 
 Selection select(Problem problem, const CostModel &model, const Options &options) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   Selection selection = solveTied(problem, model, options);
-  selection.graph->statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  selection.graph->statistics.seconds = stopwatch.seconds();
   return selection;
+}
+
+std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, const CostModel &model) {
+  std::vector<Selection> selections(variants.size());
+  // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
+  forEachInParallel(variants.size(), [&](size_t v) {
+    const Stopwatch stopwatch;
+    const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
+    selections[v] = isTied ? solveTied(variants[v].problem, model, variants[v].options)
+                           : startOnce(std::move(variants[v].problem), model, variants[v].options);
+    selections[v].graph->statistics.seconds = stopwatch.seconds();
+  });
+  double rival = infinite;
+  for (const Selection &selection : selections)
+    rival = std::min(rival, selection.graph->bestPath.empty() ? selection.graph->roughSeconds : selection.best().seconds);
+  forEachInParallel(variants.size(), [&](size_t v) {
+    const Stopwatch stopwatch;
+    if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, rival);
+    selections[v].graph->statistics.seconds += stopwatch.seconds();
+  });
+  return selections;
 }
 
 std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) const {

@@ -52,7 +52,8 @@ struct Problem {
 
 struct Options {
   double nearBest = 1.5;   ///< a tensor keeps layouts of configurations within this factor of some kernel's best
-  int beam = 4096;         ///< states kept per set of finished ops, after dominance
+  int beam = 4096;         ///< states kept per set of finished ops of those that could better the best plan known
+  int alternativeStates = 24;  ///< and of the others, for runners-up and what-if answers; also kernel outcomes per state
   int alternatives = 8;    ///< k of the k best plans
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
   bool free = false;       ///< arguments and results are not pinned (--free)
@@ -84,6 +85,8 @@ struct Statistics {
   int64_t kernels = 0;             ///< candidates
   int64_t states = 0, edges = 0;   ///< of the selection graph
   int64_t dominated = 0, beamCut = 0;
+  bool isProven = false;     ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
+  bool isBeyondBest = false; ///< one pass only: even the lower bound is slower than another variant's plan
   std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
   double seconds = 0;              ///< wall time
   double coverageMeasured = 0;     ///< share of enumerated configurations whose cost was measured
@@ -118,5 +121,14 @@ public:
 /// Throws Error(unsupported) naming the op when no path exists, Error(badInput) when pins contradict.
 /// The result refers to the model, which must outlive it.
 Selection select(Problem problem, const CostModel &model, const Options &options);
+
+/// A variant and what its user asked of it.
+struct VariantProblem {
+  Problem problem;
+  Options options;
+};
+/// Selects in every variant, on all processors; results in the order given, as select() gives them, except that a variant
+/// whose lower bound is above the best plan of another is only searched roughly (Statistics::isBeyondBest).
+std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, const CostModel &model);
 
 }  // namespace weft::select

@@ -20,7 +20,7 @@ namespace {
 Options everything() {
   Options options;
   options.nearBest = 1e9;
-  options.beam = 1 << 20;
+  options.beam = options.alternativeStates = 1 << 20;
   return options;
 }
 

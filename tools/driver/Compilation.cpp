@@ -167,6 +167,7 @@ std::vector<SelectedVariant> Compilation::selectAll(std::vector<ProposedVariant>
                                                     const std::vector<Pin> &pins) const {
   std::vector<SelectedVariant> result;
   std::set<std::string> found, names;
+  std::vector<select::VariantProblem> problems;
   for (ProposedVariant &variant : proposed) {
     select::Problem problem = toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions);
     for (const select::Tensor &tensor : problem.tensors) names.insert(tensor.name);
@@ -177,13 +178,15 @@ std::vector<SelectedVariant> Compilation::selectAll(std::vector<ProposedVariant>
     options.forbidFused = variant.forbidden;
     options.free = choices.free;
     options.maxMemory = choices.maxMemoryBytes();
-    select::Selection selection = weft::select::select(std::move(problem), *prices, options);
-    result.push_back({.proposed = std::move(variant), .selection = std::move(selection)});
+    problems.push_back({.problem = std::move(problem), .options = options});
   }
   for (const Pin &pin : pins)
     if (!found.contains(pin.tensor))
       throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
                             nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
+  std::vector<select::Selection> selections = select::selectVariants(std::move(problems), *prices);
+  for (size_t v = 0; v < proposed.size(); ++v)
+    result.push_back({.proposed = std::move(proposed[v]), .selection = std::move(selections[v])});
   std::stable_sort(result.begin(), result.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
     return a.selection.best().seconds < b.selection.best().seconds;
   });

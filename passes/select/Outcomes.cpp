@@ -1,0 +1,72 @@
+// Outcomes are looked up by (candidate, input masks): thousands of states share few of them.
+#include "passes/select/Outcomes.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft::select {
+
+const std::vector<Outcome> &Outcomes::of(int candidate, const Masks &inputs, const std::vector<bool> &matters) {
+  const auto [entry, isNew] = found.try_emplace({candidate, inputs, matters});
+  if (isNew) entry->second = find(candidate, inputs, matters);
+  return entry->second;
+}
+
+std::vector<Outcome> Outcomes::find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const {
+  const CandidatePrices &table = prices.candidate(candidate);
+  const size_t operands = table.choices.size();
+  /// Per operand and choice: seconds of the transpose it needs, and its part of the key: which layout must be told apart.
+  std::vector<std::vector<double>> penalty(operands);
+  std::vector<std::vector<int>> part(operands);
+  for (size_t i = 0; i < operands; ++i)
+    for (size_t c = 0; c < table.choices[i].size(); ++c) {
+      const int layout = table.choices[i][c];
+      const bool isMissing = i < inputs.size() && !(inputs[i] >> layout & 1);
+      penalty[i].push_back(isMissing ? prices.cheapestTranspose(table.operands[i], inputs[i], layout).second : 0);
+      part[i].push_back(matters[i] && (isMissing || i >= inputs.size()) ? layout : -1);
+    }
+  std::map<std::vector<int>, Outcome> best;
+  std::vector<size_t> choice(operands, 0);
+  std::vector<int> key(operands);
+  for (size_t entry = 0; entry < table.table.size(); ++entry) {
+    double seconds = table.table[entry].seconds;
+    for (size_t i = 0; i < operands; ++i) {
+      seconds += penalty[i][choice[i]];
+      key[i] = part[i][choice[i]];
+    }
+    for (size_t i = operands; i-- > 0;) {  // the next entry: the last operand fastest
+      if (++choice[i] < table.choices[i].size()) break;
+      choice[i] = 0;
+    }
+    if (!(seconds < infinite)) continue;
+    Outcome &outcome = best[key];
+    if (seconds < outcome.seconds) outcome.seconds = seconds, outcome.entry = entry;
+  }
+  std::vector<Outcome> result;
+  for (auto &[ignored, outcome] : best) {
+    complete(outcome, candidate, inputs);
+    result.push_back(std::move(outcome));
+  }
+  std::stable_sort(result.begin(), result.end(), [](const Outcome &a, const Outcome &b) { return a.forecast < b.forecast; });
+  return result;
+}
+
+void Outcomes::complete(Outcome &outcome, int candidate, const Masks &inputs) const {
+  const CandidatePrices &table = prices.candidate(candidate);
+  const std::vector<int> choice = table.choiceOf(outcome.entry);
+  outcome.kernelSeconds = table.table[outcome.entry].seconds;
+  outcome.forecast = outcome.seconds;
+  std::set<std::pair<int, int>> missing;
+  for (size_t i = 0; i < choice.size(); ++i) {
+    const int layout = table.choices[i][static_cast<size_t>(choice[i])];
+    if (i >= inputs.size()) {
+      outcome.outputLayouts.push_back(layout);
+      outcome.forecast += prices.regret(table.operands[i], layout);
+    } else if (!(inputs[i] >> layout & 1)) {
+      missing.insert({table.operands[i], layout});
+    }
+  }
+  outcome.transposes.assign(missing.begin(), missing.end());
+}
+
+}  // namespace weft::select

@@ -1,0 +1,40 @@
+// The ways to run one candidate from given layouts of its inputs, cheapest first and without those that nobody would take.
+#pragma once
+
+#include "passes/select/Prices.h"
+
+#include <map>
+#include <tuple>
+
+namespace weft::select {
+
+using Masks = std::vector<LayoutMask>;
+
+/// One way to run a candidate from given input masks.
+struct Outcome {
+  double seconds = infinite;  ///< kernel and transposes
+  double kernelSeconds = infinite;
+  double forecast = infinite;  ///< with what the readers of the outputs lose
+  size_t entry = 0;           ///< of the candidate's table
+  std::vector<int> outputLayouts;  ///< per output, numbers of the tensor's layouts
+  std::vector<std::pair<int, int>> transposes;  ///< (tensor, layout) to be made first, ascending
+};
+
+class Outcomes {
+public:
+  Outcomes(const Problem &problem, const Prices &prices) : problem(problem), prices(prices) {}
+
+  /// The cheapest way for every combination of output layouts and of copies that outlive the kernel; sorted by forecast.
+  /// `inputs`: layouts in which each input exists; `matters`: per operand, whether its layout is remembered afterwards.
+  const std::vector<Outcome> &of(int candidate, const Masks &inputs, const std::vector<bool> &matters);
+
+private:
+  std::vector<Outcome> find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const;
+  void complete(Outcome &outcome, int candidate, const Masks &inputs) const;
+
+  const Problem &problem;
+  const Prices &prices;
+  std::map<std::tuple<int, Masks, std::vector<bool>>, std::vector<Outcome>> found;
+};
+
+}  // namespace weft::select
