@@ -1,4 +1,5 @@
 // Text and verification of the attributes: axes of a type, layouts of a kernel.
+#include "ir/LayoutSyntax.h"
 #include "ir/Weft.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -79,11 +80,28 @@ mlir::ParseResult parseIntegers(mlir::AsmParser &parser, llvm::SmallVectorImpl<i
   });
 }
 
-/// [1, 0, 2] strides [64, 1, 8] offset 128 alignment 2
-LayoutAttr parseLayout(mlir::AsmParser &parser) {
+/// The entries of an order: positions, or axis names of `type` where it is given.
+mlir::ParseResult parseOrder(mlir::AsmParser &parser, mlir::Type type, llvm::SmallVectorImpl<int64_t> &order) {
+  if (!type)
+    return parseIntegers(parser, order);
+  return parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::Square, [&]() -> mlir::ParseResult {
+    std::string name;
+    const llvm::SMLoc at = parser.getCurrentLocation();
+    if (mlir::failed(parser.parseOptionalKeywordOrString(&name)))
+      return parser.parseInteger(order.emplace_back());
+    const std::optional<int64_t> dimension = dimensionOf(type, name);
+    if (!dimension)
+      return parser.emitError(at) << "kernel_c4: '" << name << "' names no axis, or several, of " << type;
+    order.push_back(*dimension);
+    return mlir::success();
+  });
+}
+
+/// [1, 0, 2] strides [64, 1, 8] offset 128 alignment 2; [h, b, j] where the type of the tensor is known.
+LayoutAttr parseLayout(mlir::AsmParser &parser, mlir::Type type = {}) {
   llvm::SmallVector<int64_t> order, strides;
   int64_t offset = 0, alignment = defaultAlignment;
-  if (parseIntegers(parser, order))
+  if (parseOrder(parser, type, order))
     return {};
   if (mlir::succeeded(parser.parseOptionalKeyword("strides")) && parseIntegers(parser, strides))
     return {};
@@ -94,13 +112,24 @@ LayoutAttr parseLayout(mlir::AsmParser &parser) {
   return LayoutAttr::get(parser.getContext(), order, strides, offset, alignment);
 }
 
-void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout) {
+void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout, mlir::Type type = {}) {
   const auto list = [&](llvm::ArrayRef<int64_t> integers) {
     printer << '[';
     llvm::interleaveComma(integers, printer.getStream());
     printer << ']';
   };
-  list(layout.getOrder());
+  const std::vector<std::string> names = type ? axisNames(type) : std::vector<std::string>();
+  const auto isNamed = [&](int64_t dimension) {
+    return dimension >= 0 && dimension < static_cast<int64_t>(names.size()) && dimensionOf(type, names[dimension]);
+  };
+  printer << '[';
+  llvm::interleaveComma(layout.getOrder(), printer.getStream(), [&](int64_t dimension) {
+    if (isNamed(dimension))
+      printer.printKeywordOrString(names[dimension]);
+    else
+      printer << dimension;
+  });
+  printer << ']';
   if (!layout.getStrides().empty()) {
     printer << " strides ";
     list(layout.getStrides());
@@ -109,6 +138,19 @@ void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout) {
     printer << " offset " << layout.getOffset();
   if (layout.getAlignment() != defaultAlignment)
     printer << " alignment " << layout.getAlignment();
+}
+
+/// One side of a kernel's layouts, one per type.
+mlir::ParseResult parseLayoutsOf(mlir::AsmParser &parser, mlir::TypeRange types,
+                                 llvm::SmallVectorImpl<LayoutAttr> &layouts) {
+  for (mlir::Type type : types) {
+    if (!layouts.empty() && parser.parseComma())
+      return mlir::failure();
+    layouts.push_back(parseLayout(parser, type));
+    if (!layouts.back())
+      return mlir::failure();
+  }
+  return mlir::success();
 }
 
 mlir::ParseResult parseLayoutList(mlir::AsmParser &parser, llvm::SmallVectorImpl<LayoutAttr> &layouts,
@@ -126,6 +168,27 @@ mlir::ParseResult parseLayoutList(mlir::AsmParser &parser, llvm::SmallVectorImpl
 }
 
 }  // namespace
+
+LayoutsAttr parseKernelLayouts(mlir::AsmParser &parser, mlir::TypeRange inputs, mlir::TypeRange outputs) {
+  llvm::SmallVector<LayoutAttr> in, out;
+  if (parser.parseLParen() || parseLayoutsOf(parser, inputs, in) || parser.parseArrow() ||
+      parseLayoutsOf(parser, outputs, out) || parser.parseRParen())
+    return {};
+  return LayoutsAttr::get(parser.getContext(), in, out);
+}
+
+void printKernelLayouts(mlir::AsmPrinter &printer, LayoutsAttr layouts, mlir::TypeRange inputs,
+                        mlir::TypeRange outputs) {
+  const auto side = [&](llvm::ArrayRef<LayoutAttr> list, mlir::TypeRange types) {
+    llvm::interleaveComma(llvm::zip(list, types), printer.getStream(),
+                          [&](auto pair) { printLayout(printer, std::get<0>(pair), std::get<1>(pair)); });
+  };
+  printer << '(';
+  side(layouts.getInputs(), inputs);
+  printer << " -> ";
+  side(layouts.getOutputs(), outputs);
+  printer << ')';
+}
 
 LayoutAttr LayoutAttr::get(mlir::MLIRContext *context, const Layout &layout) {
   llvm::SmallVector<int64_t> order(layout.order.begin(), layout.order.end());

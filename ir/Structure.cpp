@@ -1,4 +1,5 @@
 // weft.graph and weft.kernel, the ops that hold others, and the small ops around them.
+#include "ir/LayoutSyntax.h"
 #include "ir/Constraints.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -128,7 +129,7 @@ void KernelOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm
     block.addArgument(input.getType(), input.getLoc());
 }
 
-// %r = weft.kernel @name (%a = %x : T, %b = %y : U) -> (V) [attributes {...}] { ... }
+// %r = weft.kernel @name (%a = %x : T, %b = %y : U) -> (V) [layouts ([j, i], [i] -> [i, j])] [attributes {...}] { ... }
 mlir::ParseResult KernelOp::parse(mlir::OpAsmParser &parser, mlir::OperationState &result) {
   mlir::StringAttr name;
   llvm::SmallVector<Argument> arguments;
@@ -148,8 +149,15 @@ mlir::ParseResult KernelOp::parse(mlir::OpAsmParser &parser, mlir::OperationStat
   };
   if (parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::Paren, parseOne) ||
       parser.parseOptionalArrowTypeList(result.types) ||
-      parser.resolveOperands(operands, types, operandsAt, result.operands) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*result.addRegion(), arguments))
+      parser.resolveOperands(operands, types, operandsAt, result.operands))
+    return mlir::failure();
+  if (mlir::succeeded(parser.parseOptionalKeyword("layouts"))) {
+    LayoutsAttr layouts = parseKernelLayouts(parser, types, result.types);
+    if (!layouts)
+      return mlir::failure();
+    result.addAttribute("layouts", layouts);
+  }
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*result.addRegion(), arguments))
     return mlir::failure();
   keepResultNames(parser, result);
   return mlir::success();
@@ -165,7 +173,16 @@ void KernelOp::print(mlir::OpAsmPrinter &printer) {
   });
   printer << ')';
   printer.printOptionalArrowTypeList(getResultTypes());
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"name"});
+  // Layouts that do not fit the tensors (kernel_c3) print as the plain attribute.
+  LayoutsAttr layouts = getLayoutsAttr();
+  const bool fits = layouts && layouts.getInputs().size() == getInputs().size() &&
+                    layouts.getOutputs().size() == getNumResults();
+  if (fits) {
+    printer << " layouts ";
+    printKernelLayouts(printer, layouts, getInputs().getTypes(), getResultTypes());
+  }
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), fits ? llvm::ArrayRef<llvm::StringRef>{"name", "layouts"}
+                                                                     : llvm::ArrayRef<llvm::StringRef>{"name"});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
