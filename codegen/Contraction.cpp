@@ -18,7 +18,14 @@ void checkTile(const Kernel &kernel, const ContractionKnobs &knobs) {
   if (threads < 1 || threads > 1024)
     throw Error::unsupported("kernel '{}': a tile of {} x {} with {} x {} a thread takes no whole block of at most 1024 threads",
                              kernel.name, knobs.tileM, knobs.tileN, knobs.threadM, knobs.threadN);
-  const int bytes = 4 * knobs.tileK * (knobs.tileM + knobs.tileN + 2);
+  // Whole lines of a slice for each pass of the block over it.
+  const auto covered = [&](int side) {
+    return threads % side == 0 && threads % knobs.tileK == 0 && side * knobs.tileK % threads == 0;
+  };
+  if (!covered(knobs.tileM) || !covered(knobs.tileN))
+    throw Error::unsupported("kernel '{}': {} threads do not copy slices of {} x {} and {} x {} line by line; take sides that "
+                             "divide the threads", kernel.name, threads, knobs.tileM, knobs.tileK, knobs.tileN, knobs.tileK);
+  const int bytes = 4 * knobs.tileK * (knobs.tileM + knobs.tileN + 8);
   if (bytes > 48 * 1024)
     throw Error::unsupported("kernel '{}': tile slices take {} bytes of shared memory; the limit is 49152", kernel.name, bytes);
 }
@@ -77,7 +84,7 @@ Program lowerContraction(const Kernel &kernel, const Configuration &configuratio
   program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
                   {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
                   {.kind = Statement::Kind::shared, .type = fmt::format("weft::ContractionSlices<{}>", tile), .name = slices},
-                  evaluate(fmt::format("weft::plainContraction<{}>({}, {}, {}, {}, {}, {})", tile, shape, scale,
+                  evaluate(fmt::format("weft::plainContraction<{}, {}>({}, {}, {}, {}, {})", shape, tile, scale,
                                        pointers[swapped ? 1 : 0], pointers[swapped ? 0 : 1], c, slices))};
   const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };

@@ -81,12 +81,16 @@ void GraphBuilder::splitHome() {
 LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
-    // A gathered load yields single elements: a copy gathers them into the vector that is stored.
-    const Node &stored = graph.nodes[store.node];
-    const bool isGathered = std::any_of(stored.at.begin(), stored.at.end(), [](const Index &index) { return index.irregular; });
-    if (stored.kind == Node::Kind::load && stored.perElement && isGathered)
-      store.node = pointwise("{0}", {store.node}, stored.wish);
     for (int axis : kernel.values[kernel.outputs[i]].axes) store.at.push_back(home.at.at(axis));
+    // Only a vector of its own can be stored: a copy collects gathered elements, and repeats what does not vary.
+    const Node stored = graph.nodes[store.node];
+    const auto isIrregular = [](const Index &index) { return index.irregular; };
+    const bool isGathered = stored.kind == Node::Kind::load && stored.perElement && std::any_of(stored.at.begin(), stored.at.end(), isIrregular);
+    const bool repeats = !stored.perElement && std::any_of(store.at.begin(), store.at.end(), [](const Index &index) { return index.varies(); });
+    if (isGathered || repeats) {
+      store.node = pointwise("{0}", {store.node}, stored.wish, repeats ? store.at : std::vector<Index>{});
+      graph.nodes[store.node].type = stored.type;
+    }
     graph.stores.push_back(store);
   }
   return std::move(graph);

@@ -95,7 +95,8 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     used.push_back(index);
     outerVaries |= index.varies();
     const std::string text = elementText(index);
-    outer = outer.empty() ? text : fmt::format("({}) * {} + {}", outer, space.axisName(own[i]), text);
+    if (outer.find(' ') != std::string::npos) outer = fmt::format("({})", outer);
+    outer = outer.empty() ? text : fmt::format("{} * {} + {}", outer, space.axisName(own[i]), text);
   }
   if (outer.empty()) outer = "0";
   const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() && !outerVaries &&

@@ -370,7 +370,8 @@ Block LoopPasses::run() {
   const auto append = [&](const Block &more) { block.insert(block.end(), more.begin(), more.end()); };
   if (scratchRows > 0)
     block.push_back({.kind = Statement::Kind::shared, .type = "float",
-                     .name = fmt::format("{}[{}][{}]", scratchName, scratchRows, space.knobs.threads / 32)});
+                     .name = fmt::format("{}[{}][{} * {} / 32]", scratchName, scratchRows, space.words.rowsPerBlock, space.words.threadsPerRow),
+                     .note = "a float a warp for each reduction"});
   append(space.prologue());
   append(space.coordinates());
   if (!graph.validIsStep && !graph.valid.empty()) block.push_back(declare("const int", graph.valid, graph.validText));

@@ -209,13 +209,14 @@ Block LoopSpace::stepCoordinates() const {
     block.push_back(declare("const int", coordinateNames[axis], flat));
     return block;
   }
-  const std::string stepName = words.step + "_flat";
-  block.push_back(declare("const int", stepName, flat));
+  const std::string stepName = flat == words.step ? flat : words.step + "_flat";
+  if (stepName != flat) block.push_back(declare("const int", stepName, flat));
   for (size_t i = 0; i < reduced.size(); ++i) {
     std::vector<std::string> faster;
     for (size_t f = i + 1; f < reduced.size(); ++f) faster.push_back(countText(reduced[f]));
     std::string text = stepName;
-    if (!faster.empty()) text += fmt::format(" / ({})", fmt::join(faster, " * "));
+    if (faster.size() == 1) text += " / " + faster[0];
+    if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
     if (i != 0) text += fmt::format(" % {}", countText(reduced[i]));
     if (reduced[i] == knobs.vectorAxis && width > 1) text += " * " + words.width;
     block.push_back(declare("const int", coordinateNames[reduced[i]], text));

@@ -103,9 +103,7 @@ public:
 private:
   std::string extentName(int dimension) const { return axisNames[tensors.axes[dimension]]; }
   int64_t tilesAlong(int dimension) const { return (tensors.extents[dimension] + knobs.tile - 1) / knobs.tile; }
-  std::string tilesText(int dimension) const {
-    return fmt::format("(({0} + {1} - 1) / {1})", extentName(dimension), side);
-  }
+  std::string tilesText(int dimension) const { return dimension == read ? tilesAlongRead : tilesAlongWrite; }
 
   void constants() {
     ConstantLine extents{.type = "int", .note = "extents"};
@@ -114,6 +112,12 @@ private:
     program.constants = {extents,
                          {"int", {{side, std::to_string(knobs.tile)}, {threads, std::to_string(knobs.threads)}}, "of the tile; of a block"},
                          {"int", {{readName, std::to_string(readWidth)}, {writeName, std::to_string(writeWidth)}}, "elements an access"}};
+    ConstantLine tiles{.type = "int", .note = "along each axis"};
+    for (int dimension : {read, write}) {
+      (dimension == read ? tilesAlongRead : tilesAlongWrite) = names.claim("tiles_" + extentName(dimension));
+      tiles.entries.emplace_back(tilesText(dimension), fmt::format("({0} + {1} - 1) / {1}", extentName(dimension), side));
+    }
+    program.constants.push_back(tiles);
     for (const auto &[name, strides] : {std::pair{from, &tensors.from}, std::pair{to, &tensors.to}}) {
       ConstantLine line{.type = wide ? "weft::Offset" : "int", .note = fmt::format("strides of {}", name)};
       for (size_t d = 0; d < strides->size(); ++d)
@@ -157,7 +161,8 @@ private:
       std::vector<std::string> faster;
       for (size_t f = i + 1; f < rest.size(); ++f) faster.push_back(extentName(rest[f]));
       std::string text = block;
-      if (!faster.empty()) text += fmt::format(" / ({})", fmt::join(faster, " * "));
+      if (faster.size() == 1) text += " / " + faster[0];
+      if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
       if (i > 0) text += fmt::format(" % {}", extentName(rest[i]));
       program.body.push_back(declare(wide ? "const weft::Offset" : "const int", at[rest[i]], text));
     }
@@ -207,7 +212,7 @@ private:
   std::vector<std::string> axisNames, at;
   std::map<std::pair<std::string, size_t>, std::string> strideNames;
   std::vector<int> rest;
-  std::string type, from, to;
+  std::string type, from, to, tilesAlongRead, tilesAlongWrite;
   std::string side = "side", readName = "readWidth", writeName = "writeWidth", threads = "threads", tile = "tile", block = "batch",
               step = "s", element = "e", flat = "flat", packed = "packed";
 };

@@ -2,15 +2,15 @@
 // Correct for every extent and stride; the placeholder for shapes that have no tensor-core kernel.
 //
 // A block computes a tileM x tileN tile. Slices of tileK columns of A and rows of B go through shared memory as fp32; a
-// thread holds threadM x threadN elements that lie a block's thread count apart, so that neighbouring threads read and
-// write neighbouring elements.
+// thread holds threadM x threadN elements, in groups of neighbours that one shared access reads. Extents and strides are
+// compile-time: bounds that tiles divide are not checked, and offsets inside one matrix are 32-bit where they fit.
 #pragma once
 
 #include "weft/types.cuh"
 
 namespace weft {
 
-/// Extents and element strides; compile-time constants of the emitted kernel.
+/// Extents and element strides.
 struct ContractionShape {
   Offset batch, m, n, k;
   Offset batchStrideA, strideAm, strideAk;
@@ -24,65 +24,124 @@ template <int TileM, int TileN, int TileK, int ThreadM, int ThreadN> struct Cont
   static constexpr int threadsM = TileM / ThreadM, threadsN = TileN / ThreadN, threads = threadsM * threadsN;
 };
 
-/// The slices of A and B in shared memory; the padding keeps column writes off one bank.
-template <typename Tile> struct ContractionSlices {
-  float a[Tile::tileK][Tile::tileM + 1];
-  float b[Tile::tileK][Tile::tileN + 1];
+/// Neighbouring elements that a thread reads from shared memory at once.
+template <int N> struct alignas(4 * N) FloatGroup {
+  float at[N];
+};
+__device__ __forceinline__ constexpr int floatGroupOf(int elements) { return elements % 4 == 0 ? 4 : elements % 2 == 0 ? 2 : 1; }
+
+/// The slices of A and B in shared memory; the padding keeps groups aligned and column writes off one bank.
+template <typename Tile> struct alignas(16) ContractionSlices {
+  float a[Tile::tileK][Tile::tileM + 4];
+  float b[Tile::tileK][Tile::tileN + 4];
 };
 
-/// Copies a side x tileK slice to shared memory, zero outside the matrix. Neighbouring threads follow the axis that is
-/// contiguous in memory.
-template <int side, int tileK, int threads, typename T>
-__device__ __forceinline__ void loadSlice(float (&slice)[tileK][side + 1], const T *from, Offset row0, Offset rows,
-                                          Offset rowStride, Offset k0, Offset k, Offset strideK) {
+/// 32 bits where every offset of a rows x columns matrix fits, tiles beyond its edges included.
+template <bool wide> struct MatrixOffset { using type = int; };
+template <> struct MatrixOffset<true> { using type = Offset; };
+__device__ __forceinline__ constexpr bool needsWideOffset(Offset rows, Offset rowStride, Offset columns, Offset columnStride) {
+  return (rows + 128) * rowStride + (columns + 128) * columnStride > 0x7fffffff;
+}
+
+/// One matrix, seen as rows (m or n) by k.
+struct SliceSource {
+  Offset rows, rowStride, k, strideK;
+};
+
+/// The part of a side x tileK slice that one thread copies to shared memory, zero outside the matrix. Neighbouring threads
+/// follow the axis that is contiguous in memory.
+template <SliceSource source, int side, int tileK, int threads, typename T> class SliceLoader {
+  using Index = typename MatrixOffset<needsWideOffset(source.rows, source.rowStride, source.k, source.strideK)>::type;
+  static constexpr bool alongK = source.strideK == 1;
+  static constexpr int fast = alongK ? tileK : side, copies = side * tileK / threads, advance = threads / fast;
+  static_assert(threads % fast == 0 && side * tileK % threads == 0, "threads cover whole lines of the slice");
+
+public:
+  __device__ __forceinline__ SliceLoader(const T *matrix, int row0)
+      : row(alongK ? threadIdx.x / tileK : threadIdx.x % side), column(alongK ? threadIdx.x % tileK : threadIdx.x / side),
+        row0(row0), from(matrix + Index(row0 + row) * Index(source.rowStride) + column * Index(source.strideK)) {}
+
+  /// Copies the slice that starts at column k0 and moves on to the next.
+  __device__ __forceinline__ void copy(float (&slice)[tileK][side + 4], int k0) {
+    float values[copies];
 #pragma unroll
-  for (int first = 0; first < side * tileK; first += threads) {
-    const int flat = first + threadIdx.x;
-    const int row = strideK == 1 ? flat / tileK : flat % side;
-    const int column = strideK == 1 ? flat % tileK : flat / side;
-    if (side * tileK % threads != 0 && flat >= side * tileK) break;
-    const bool inside = row0 + row < rows && k0 + column < k;
-    slice[column][row] = inside ? widen(from[(row0 + row) * rowStride + (k0 + column) * strideK]) : 0.0f;
+    for (int i = 0; i < copies; ++i) {
+      const int moreRows = alongK ? i * advance : 0, moreColumns = alongK ? 0 : i * advance;
+      const bool inside = (source.rows % side == 0 || row0 + row + moreRows < source.rows) &&
+                          (source.k % tileK == 0 || k0 + column + moreColumns < source.k);
+      values[i] = inside ? widen(from[moreRows * Index(source.rowStride) + moreColumns * Index(source.strideK)]) : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < copies; ++i)
+      slice[column + (alongK ? 0 : i * advance)][row + (alongK ? i * advance : 0)] = values[i];
+    from += tileK * Index(source.strideK);
+  }
+
+private:
+  int row, column, row0;
+  const T *from;
+};
+
+/// Position inside the tile of element `e` of the thread that stands at `thread` of `threads`.
+template <int group, int threads> __device__ __forceinline__ int elementInTile(int thread, int e) {
+  return e / group * (group * threads) + thread * group + e % group;
+}
+
+/// The `count` elements of one thread from one line of a slice.
+template <int count, int threads>
+__device__ __forceinline__ void readLine(float (&values)[count], const float *line, int thread) {
+  constexpr int group = floatGroupOf(count);
+#pragma unroll
+  for (int e = 0; e < count; e += group) {
+    const auto some = *reinterpret_cast<const FloatGroup<group> *>(line + elementInTile<group, threads>(thread, e));
+#pragma unroll
+    for (int i = 0; i < group; ++i) values[e + i] = some.at[i];
   }
 }
 
-/// The whole kernel: one tile for each block, tiles of n fastest, then m, then batch.
-template <typename Tile, typename A, typename B, typename C>
-__device__ __forceinline__ void plainContraction(const ContractionShape &shape, float scale, const A *a, const B *b, C *c,
-                                                 ContractionSlices<Tile> &slices) {
-  const Offset tilesN = (shape.n + Tile::tileN - 1) / Tile::tileN, tilesM = (shape.m + Tile::tileM - 1) / Tile::tileM;
-  const Offset n0 = blockIdx.x % tilesN * Tile::tileN, m0 = blockIdx.x / tilesN % tilesM * Tile::tileM;
-  const Offset batch = blockIdx.x / tilesN / tilesM;
-  a += batch * shape.batchStrideA;
-  b += batch * shape.batchStrideB;
-  c += batch * shape.batchStrideC;
-  const int threadInM = threadIdx.x / Tile::threadsN, threadInN = threadIdx.x % Tile::threadsN;
+/// The whole kernel: one tile for each block, tiles of n fastest, then m, then batch. Neighbouring threads lie along the
+/// axis of C that is contiguous in memory.
+template <ContractionShape shape, typename Tile, typename A, typename B, typename C>
+__device__ __forceinline__ void plainContraction(float scale, const A *a, const B *b, C *c, ContractionSlices<Tile> &slices) {
+  constexpr int tilesN = (shape.n + Tile::tileN - 1) / Tile::tileN, tilesM = (shape.m + Tile::tileM - 1) / Tile::tileM;
+  constexpr bool alongM = shape.strideCm == 1;
+  const int n0 = int(blockIdx.x % tilesN) * Tile::tileN, m0 = int(blockIdx.x / tilesN % tilesM) * Tile::tileM;
+  const Offset batch = blockIdx.x / (tilesN * tilesM);
+  SliceLoader<SliceSource{shape.m, shape.strideAm, shape.k, shape.strideAk}, Tile::tileM, Tile::tileK, Tile::threads, A>
+      loadA(a + batch * shape.batchStrideA, m0);
+  SliceLoader<SliceSource{shape.n, shape.strideBn, shape.k, shape.strideBk}, Tile::tileN, Tile::tileK, Tile::threads, B>
+      loadB(b + batch * shape.batchStrideB, n0);
+  const int threadInM = alongM ? threadIdx.x % Tile::threadsM : threadIdx.x / Tile::threadsN;
+  const int threadInN = alongM ? threadIdx.x / Tile::threadsM : threadIdx.x % Tile::threadsN;
   float sum[Tile::threadM][Tile::threadN] = {};
-  for (Offset k0 = 0; k0 < shape.k; k0 += Tile::tileK) {
-    loadSlice<Tile::tileM, Tile::tileK, Tile::threads>(slices.a, a, m0, shape.m, shape.strideAm, k0, shape.k, shape.strideAk);
-    loadSlice<Tile::tileN, Tile::tileK, Tile::threads>(slices.b, b, n0, shape.n, shape.strideBn, k0, shape.k, shape.strideBk);
+#pragma unroll 1
+  for (int k0 = 0; k0 < shape.k; k0 += Tile::tileK) {
+    loadA.copy(slices.a, k0);
+    loadB.copy(slices.b, k0);
     ptx::barrier();
 #pragma unroll 4
     for (int k = 0; k < Tile::tileK; ++k) {
-      float own[Tile::threadM];
+      float own[Tile::threadM], other[Tile::threadN];
+      readLine<Tile::threadM, Tile::threadsM>(own, slices.a[k], threadInM);
+      readLine<Tile::threadN, Tile::threadsN>(other, slices.b[k], threadInN);
 #pragma unroll
-      for (int m = 0; m < Tile::threadM; ++m) own[m] = slices.a[k][threadInM + m * Tile::threadsM];
+      for (int m = 0; m < Tile::threadM; ++m) {
 #pragma unroll
-      for (int n = 0; n < Tile::threadN; ++n) {
-        const float other = slices.b[k][threadInN + n * Tile::threadsN];
-#pragma unroll
-        for (int m = 0; m < Tile::threadM; ++m) sum[m][n] += own[m] * other;
+        for (int n = 0; n < Tile::threadN; ++n) sum[m][n] += own[m] * other[n];
       }
     }
     ptx::barrier();
   }
+  using Index = typename MatrixOffset<needsWideOffset(shape.m, shape.strideCm, shape.n, shape.strideCn)>::type;
+  c += batch * shape.batchStrideC;
 #pragma unroll
   for (int m = 0; m < Tile::threadM; ++m) {
+    const int row = m0 + elementInTile<floatGroupOf(Tile::threadM), Tile::threadsM>(threadInM, m);
 #pragma unroll
     for (int n = 0; n < Tile::threadN; ++n) {
-      const Offset row = m0 + threadInM + m * Tile::threadsM, column = n0 + threadInN + n * Tile::threadsN;
-      if (row < shape.m && column < shape.n)
-        c[row * shape.strideCm + column * shape.strideCn] = narrow<C>(scale * sum[m][n]);
+      const int column = n0 + elementInTile<floatGroupOf(Tile::threadN), Tile::threadsN>(threadInN, n);
+      if ((shape.m % Tile::tileM == 0 || row < shape.m) && (shape.n % Tile::tileN == 0 || column < shape.n))
+        c[row * Index(shape.strideCm) + column * Index(shape.strideCn)] = narrow<C>(scale * sum[m][n]);
     }
   }
 }

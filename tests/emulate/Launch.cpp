@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <list>
 #include <memory>
 
@@ -33,11 +34,18 @@ public:
     for (size_t n = 0; n < tensor.elements.size(); ++n) tensor.elements[n] = loadElement(dtype, addressOf(n));
     return tensor;
   }
-  /// Bytes around the tensor are untouched.
-  bool intact() const { return buffer.intact(); }
-  std::byte *data() const { return buffer.bytes().data(); }
+  /// Bytes around the tensor, and between its elements where it is a view, are untouched.
+  bool intact() const {
+    std::vector<std::byte> others(buffer.bytes().begin(), buffer.bytes().end());
+    for (int64_t n = 0; n < reference::elementCount(extents); ++n)
+      std::fill_n(others.begin() + (addressOf(size_t(n)) - data()), sizeOf(dtype), std::byte{0xFF});
+    return buffer.intact() && std::all_of(others.begin(), others.end(), [](std::byte byte) { return byte == std::byte{0xFF}; });
+  }
+  /// Element zero: what a kernel is given.
+  std::byte *first() const { return data() + offset * sizeOf(dtype); }
 
 private:
+  std::byte *data() const { return buffer.bytes().data(); }
   size_t spannedElements() const {
     int64_t last = offset;
     for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
@@ -82,10 +90,10 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration, co
   for (const codegen::Parameter &parameter : emitted.parameters) {
     switch (parameter.kind) {
     case codegen::Parameter::Kind::input:
-      passPointer(inputs[parameter.index]->data());
+      passPointer(inputs[parameter.index]->first());
       break;
     case codegen::Parameter::Kind::output:
-      passPointer(outputs[parameter.index]->data());
+      passPointer(outputs[parameter.index]->first());
       break;
     case codegen::Parameter::Kind::dropoutKey:
       passPointer(&key);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -29,6 +30,19 @@ struct CoarseClass {
 int fastestAxis(const Kernel &kernel, int value, const Layout &layout) {
   const std::vector<int> &axes = kernel.values[value].axes;
   return layout.order.empty() ? -1 : axes[layout.order.back()];
+}
+
+Layout asView(const Kernel &kernel, int value, const Layout &layout, int64_t padding) {
+  const std::vector<int> &axes = kernel.values[value].axes;
+  Layout view{.order = layout.order, .strides = std::vector<int64_t>(axes.size(), 0), .offset = padding};
+  int64_t stride = 1;
+  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend(); ++dimension) {
+    view.strides[*dimension] = stride;
+    stride *= kernel.axes[axes[*dimension]].extent;
+    if (dimension == layout.order.rbegin()) stride += padding;
+  }
+  view.alignment = std::gcd<int64_t>(16, padding * sizeOf(kernel.values[value].dtype));
+  return view;
 }
 
 /// A configuration drawn uniformly from those offered.
@@ -77,6 +91,15 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device, co
   for (const std::string &name : names)
     if (chosen.size() < limit) chosen.insert(fine.at(name).chosen);
   return {chosen.begin(), chosen.end()};
+}
+
+Configuration asViews(const Kernel &kernel, const Configuration &configuration, int64_t padding) {
+  Configuration views{.knobs = configuration.knobs};
+  for (size_t n = 0; n < kernel.inputs.size(); ++n)
+    views.inputs.push_back(asView(kernel, kernel.inputs[n], configuration.inputs[n], padding));
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    views.outputs.push_back(asView(kernel, kernel.outputs[n], configuration.outputs[n], padding));
+  return views;
 }
 
 }  // namespace weft::emulate

@@ -20,4 +20,7 @@ std::string fineClass(const Kernel &kernel, const Configuration &configuration);
 std::vector<Configuration> sample(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
                                   size_t limit);
 
+/// The same configuration where every tensor is a view of a larger one: `padding` elements before it and behind every line.
+Configuration asViews(const Kernel &kernel, const Configuration &configuration, int64_t padding);
+
 }  // namespace weft::emulate

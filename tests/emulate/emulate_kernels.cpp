@@ -20,7 +20,7 @@
 namespace weft::emulate {
 namespace {
 
-constexpr size_t configurationsPerKernel = 24;
+constexpr size_t configurationsPerKernel = 24, viewsPerKernel = 4;
 
 /// One kernel of the file in one element type.
 struct Subject {
@@ -80,12 +80,23 @@ std::string describeCase(const Case &one) {
   return fmt::format("{}, {}, {}", one.subject->name, layouts, describe(kernel, one.configuration.knobs));
 }
 
+/// Some of the configurations again, with every tensor a view: unaligned, aligned to 4 elements, and to 8. Matrix products
+/// need axes that merge, which views break.
+void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) {
+  const size_t count = configurations.size(), some = std::max<size_t>(1, count / viewsPerKernel);
+  const int64_t paddings[] = {3, 4, 8};
+  for (size_t n = 0; n < count; n += some)
+    if (!std::holds_alternative<ContractionKnobs>(configurations[n].knobs))
+      configurations.push_back(asViews(kernel, configurations[n], paddings[n / some % 3]));
+}
+
 /// Every configuration of a subject's sample that emits; one that does not is a failure, since enumeration offered it.
 std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
   std::vector<Case> cases;
   for (const Subject &subject : subjects) {
-    const auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
+    auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
     if (configurations.empty()) throw Error::checkFailed("{} has no configuration to run", subject.name);
+    addViews(subject.kernel, configurations);
     for (const Configuration &configuration : configurations) {
       Case one{&subject, configuration, {}};
       try {

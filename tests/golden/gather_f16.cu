@@ -1,0 +1,28 @@
+// gather    (this header is not hashed)
+//
+//   ops        y = gather table, ids
+//   space      w=40 b=8 j=512 i=1024
+//   reads      table[w,i] f16   ids[b,j] i32    98.3 kB
+//   writes     y[b,j,i] f16    8.4 MB
+//   flop       4.194e+06
+//   config     vector 8 x f16 along i, 128 threads a block    launch <<<4096, 128>>>
+#include "weft/types.cuh"
+#include "weft/vector.cuh"
+
+namespace {
+constexpr int i = 1024;                             // extents
+constexpr int width = 8;                            // elements a thread takes along i
+constexpr int threads = 128;                        // a block
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(threads)
+gather(const weft::half *__restrict__ table, const int *__restrict__ ids, weft::half *__restrict__ y) {
+  const int point = blockIdx.x * threads + threadIdx.x;                        // (b, j, i), b slowest, 8 of i at once
+  const int at_b_j = point / (i / width);
+  const int at_i = point % (i / width) * width;
+  const int start = point * width;
+
+  const auto ids_e = weft::loadOne(ids + at_b_j);
+  const auto table_v = weft::loadVector<width>(table + at_i + ids_e * i);
+  weft::storeVector<width>(y + start, table_v);
+}

@@ -1,0 +1,114 @@
+// golden-kernels [--update]: emits one kernel of each kind and compares its readable text, byte by byte, with the file of
+// its name beside this one. A difference is a change of generated code: read it, then run with --update.
+#include "codegen/Emit.h"
+#include "kernel/Error.h"
+#include "tests/golden/ExampleKernels.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace weft {
+namespace {
+
+struct Golden {
+  std::string name;
+  Kernel kernel;
+  Configuration configuration;
+};
+
+/// One example at the extents of a BERT-large layer (or tiny odd ones), row-major, the vector along its natural axis.
+Golden loopGolden(const std::string &name, DType dtype, LoopKnobs knobs, bool large = true) {
+  const examples::Example example = examples::findLoopExample(name, dtype, large ? 1 : 0);
+  if (knobs.vectorAxis < 0) knobs.vectorAxis = knobs.laneAxis = example.vectorAxis;
+  return {fmt::format("{}_{}", name, nameOf(dtype)), example.kernel, examples::rowMajorConfiguration(example.kernel, knobs)};
+}
+
+/// [b,h,j,p] read with h inside j, written with j inside h.
+Golden transposeGolden() {
+  Kernel kernel = samples::identityKernel({{'b', 8}, {'h', 16}, {'j', 512}, {'p', 64}}, "bhjp");
+  kernel.name = "transpose";
+  Configuration configuration = examples::rowMajorConfiguration(kernel, TransposeKnobs{.tile = 64, .vectorWidth = 8, .threads = 256});
+  configuration.inputs[0].order = {0, 1, 3, 2};
+  return {"transpose_f16", kernel, configuration};
+}
+
+Golden contractionGolden() {
+  const std::map<char, int64_t> extents{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}};
+  Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
+  kernel.name = "projection";
+  const ContractionKnobs knobs{.tileM = 128, .tileN = 128, .tileK = 16, .threadM = 8, .threadN = 8};
+  return {"projection_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+std::vector<Golden> goldens() {
+  using enum ReductionMapping;
+  return {
+      loopGolden("bias_dropout_residual_layernorm", DType::f16,
+                 {.vectorWidth = 8, .reduction = warp, .threads = 128, .threadsPerRow = 32}),
+      loopGolden("scale_mask_softmax_dropout", DType::f16,
+                 {.vectorWidth = 8, .reduction = warp, .threads = 128, .threadsPerRow = 32}),
+      loopGolden("bias_relu_dropout", DType::f16, {.vectorWidth = 8, .threads = 256}),
+      loopGolden("residual_rms_norm", DType::bf16,
+                 {.vectorWidth = 8, .reduction = block, .threads = 128, .threadsPerRow = 128}),
+      loopGolden("bias_gradient", DType::f16, {.vectorWidth = 2, .reduction = sequential, .threads = 64}),
+      loopGolden("rotary_halved", DType::f16, {.vectorWidth = 8, .threads = 256}),
+      loopGolden("concat", DType::f32, {.vectorWidth = 4, .threads = 64}, false),
+      loopGolden("gather", DType::f16, {.vectorWidth = 8, .threads = 128}),
+      transposeGolden(),
+      contractionGolden(),
+  };
+}
+
+std::string readFile(const std::filesystem::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// "line 12: `...` instead of `...`".
+std::string firstDifference(const std::string &actual, const std::string &expected) {
+  std::istringstream left(actual), right(expected);
+  for (int line = 1;; ++line) {
+    std::string a, b;
+    const bool hasA = bool(std::getline(left, a)), hasB = bool(std::getline(right, b));
+    if (!hasA && !hasB) return "line ends differ";
+    if (hasA != hasB || a != b) return fmt::format("line {}: `{}` instead of `{}`", line, a, b);
+  }
+}
+
+int run(bool update) {
+  int differing = 0;
+  for (const Golden &golden : goldens()) {
+    const std::filesystem::path path = std::filesystem::path(WEFT_GOLDEN_FOLDER) / (golden.name + ".cu");
+    const std::string text = codegen::emit(golden.kernel, golden.configuration, "sm_90a").readable;
+    const std::string expected = readFile(path);
+    if (text == expected) continue;
+    ++differing;
+    if (update) std::ofstream(path, std::ios::binary) << text;
+    fmt::print("{} {}: {}\n", update ? "updated" : "FAILED", golden.name, firstDifference(text, expected));
+  }
+  if (differing == 0) fmt::print("{} kernels as recorded\n", goldens().size());
+  return differing == 0 || update ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char **argv) {
+  const bool update = argc == 2 && std::string_view(argv[1]) == "--update";
+  if (argc > 1 && !update) {
+    fmt::print(stderr, "usage: golden-kernels [--update]\n");
+    return 2;
+  }
+  try {
+    return weft::run(update);
+  } catch (const weft::Error &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}

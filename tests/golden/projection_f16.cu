@@ -1,0 +1,27 @@
+// projection    (this header is not hashed)
+//
+//   ops        c = contract "phi,bji->phbj" a, b
+//   space      b=8 h=16 j=512 p=64 | i=1024 (reduced)
+//   reads      a[p,h,i] f16   b[b,j,i] f16    10.5 MB
+//   writes     c[p,h,b,j] f16    8.4 MB
+//   flop       8.59e+09
+//   config     plain FMA (placeholder), tile 128 x 128 x 16, 8 x 8 a thread    launch <<<256, 256>>>
+#include "weft/plain_contraction.cuh"
+
+namespace {
+constexpr weft::Offset b = 8, h = 16, i = 1024, j = 512, p = 64;  // extents
+constexpr weft::ContractionShape shape = {
+    .batch = 1, .m = h * p, .n = b * j, .k = i,
+    .batchStrideA = 0, .strideAm = 1024, .strideAk = 1,
+    .batchStrideB = 0, .strideBk = 1, .strideBn = 1024,
+    .batchStrideC = 0, .strideCm = 4096, .strideCn = 1};
+constexpr float scale = 1.0f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
+  // tile m x n x k, then elements of one thread along m and n
+  using Tile = weft::ContractionTile<128, 128, 16, 8, 8>;
+  __shared__ weft::ContractionSlices<Tile> slices;
+  weft::plainContraction<shape, Tile>(scale, a, b_2, c, slices);
+}

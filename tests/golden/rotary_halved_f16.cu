@@ -1,0 +1,38 @@
+// rotary_halved    (this header is not hashed)
+//
+//   ops        y = rotary x
+//   space      b=8 j=512 h=16 p=64
+//   reads      x[b,j,h,p] f16    8.4 MB
+//   writes     y[b,j,h,p] f16    8.4 MB
+//   flop       4.194e+06
+//   config     vector 8 x f16 along p, 256 threads a block    launch <<<2048, 256>>>
+#include "weft/math.cuh"
+#include "weft/types.cuh"
+#include "weft/vector.cuh"
+
+namespace {
+constexpr int j = 512, h = 16, p = 64;              // extents
+constexpr int width = 8;                            // elements a thread takes along p
+constexpr int threads = 256;                        // a block
+constexpr float frequencyScale = -0.415241f;        // -2 log2(10000) / 64
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(threads)
+rotary_halved(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
+  const int point = blockIdx.x * threads + threadIdx.x;                     // (b, j, h, p), b slowest, 8 of p at once
+  const int at_p = point % (p / width) * width;
+  const int at_j = point / (h * (p / width)) % j;
+  const int at_b_j_h = point / (p / width);
+  const int start = point * width;
+  const int start_2 = at_b_j_h * p;
+
+  const auto x_v = weft::loadVector<width>(x + start);
+  const auto x_v_2 = weft::loadVector<width>(x + start_2 + (at_p < 32 ? at_p + 32 : at_p - 32));
+  weft::Vec<float, width> y_out;
+#pragma unroll
+  for (int e = 0; e < width; ++e) {
+    const weft::Rotation turn = weft::rotation(at_j, weft::rotaryFrequency((at_p + e) % 32, frequencyScale));
+    y_out.at[e] = x_v.at[e] * turn.cosine + ((at_p + e) < 32 ? -x_v_2.at[e] : x_v_2.at[e]) * turn.sine;  // %20
+  }
+  weft::storeVector<width>(y + start, y_out);
+}
