@@ -18,10 +18,15 @@ std::string lettersOf(const std::string &term, Predicate predicate) {
   return kept;
 }
 
-void checkTerm(std::string_view text, const std::string &term) {
+/// The form comes first, so that a third operand is not reported as a repeated letter.
+void checkForm(std::string_view text, const std::string &term) {
+  for (char letter : term)
+    if (!isLetter(letter))
+      throw Error::badInput("contract_c1: einsum \"{}\" has '{}' where a letter a-z or A-Z is expected", text, letter);
+}
+
+void checkRepeats(std::string_view text, const std::string &term) {
   for (size_t at = 0; at < term.size(); ++at) {
-    if (!isLetter(term[at]))
-      throw Error::badInput("contract_c1: einsum \"{}\" has '{}' where a letter a-z or A-Z is expected", text, term[at]);
     if (term.find(term[at], at + 1) != std::string::npos)
       throw Error::badInput("contract_c2: einsum \"{}\" repeats the letter '{}' in the term \"{}\"", text, term[at],
                             term);
@@ -68,7 +73,9 @@ Einsum parseEinsum(std::string_view text) {
                       .b = std::string(text.substr(comma + 1, arrow - comma - 1)),
                       .result = std::string(text.substr(arrow + 2))};
   for (const std::string *term : {&einsum.a, &einsum.b, &einsum.result})
-    checkTerm(text, *term);
+    checkForm(text, *term);
+  for (const std::string *term : {&einsum.a, &einsum.b, &einsum.result})
+    checkRepeats(text, *term);
   checkLetters(text, einsum);
   return einsum;
 }
