@@ -158,8 +158,8 @@ Statement LoopPasses::loadOf(int index) {
 void LoopPasses::emitOutsideElements(int index, Block &block) {
   const Node &node = graph.nodes[index];
   if (hoisted[index]) {
-    const std::string row = fmt::format("{}[{}]", rowNames.at(index), space.words.step);
-    block.push_back(declare("const auto", nodeNames[index], packedRows.count(index) ? fmt::format("weft::unpack({})", row) : row));
+    if (!packedRows.count(index)) return;  // its name is the row's
+    block.push_back(declare("const auto", nodeNames[index], fmt::format("weft::unpack({}[{}])", rowNames.at(index), space.words.step)));
   } else if (node.kind == Node::Kind::load) {
     block.push_back(loadOf(index));
   } else if (node.kind == Node::Kind::kept) {
@@ -327,6 +327,7 @@ void LoopPasses::hoistLoads(Block &block) {
     std::string type = typeOf(static_cast<int>(n));
     if (load.raw) type = fmt::format("weft::Packed<{}, {}>", cudaNameOf(inputs[graph.nodes[n].input].dtype), space.words.width);
     if (load.raw) packedRows.insert(static_cast<int>(n));
+    else nodeNames[n] = load.name;
     block.push_back(declare(type, fmt::format("{}[{}]", row, space.words.steps)));
     body.push_back(load);
   }

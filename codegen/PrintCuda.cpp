@@ -8,6 +8,17 @@ namespace {
 
 constexpr size_t columnLimit = 118, noteColumn = 98;
 
+/// An argument without the parentheses that it needs only as an operand.
+std::string argument(const std::string &text) {
+  if (text.size() < 2 || text.front() != '(') return text;
+  int depth = 0;
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) return text;
+  }
+  return text.substr(1, text.size() - 2);
+}
+
 class Printer {
 public:
   std::string run(const Program &program) {
@@ -104,7 +115,7 @@ private:
     switch (s.access) {
     case Access::packed: call = fmt::format("weft::{}<{}>({})", s.raw ? "loadPacked" : "loadVector", s.width, s.pointer); break;
     case Access::strided:
-      call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer, s.stride,
+      call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer, argument(s.stride),
                          s.count.empty() ? "" : ", " + s.count);
       break;
     case Access::single: call = fmt::format("weft::loadOne({})", s.pointer); break;
@@ -117,7 +128,7 @@ private:
     switch (s.access) {
     case Access::packed: return fmt::format("weft::storeVector<{}>({}, {});", s.width, s.pointer, s.value);
     case Access::strided:
-      return fmt::format("weft::storeStrided<{}>({}, {}, {}{});", s.width, s.pointer, s.stride, s.value,
+      return fmt::format("weft::storeStrided<{}>({}, {}, {}{});", s.width, s.pointer, argument(s.stride), s.value,
                          s.count.empty() ? "" : ", " + s.count);
     case Access::single: return fmt::format("weft::storeOne({}, {});", s.pointer, s.value);
     }

@@ -1,5 +1,6 @@
-// Every kind of emitted kernel compiles for every target without spills (design rule 4). Configurations are drawn from all
-// legal ones: one from each stratum of knobs and innermost axes, so that every width, mapping and layout change is met.
+// Every kind of emitted kernel compiles for every target without spills and warnings (design rule 4). Configurations are
+// drawn from all legal ones: one from each stratum of knobs and innermost axes, so that every width, mapping and layout
+// change is met.
 #include <catch2/catch.hpp>
 
 #include "codegen/Emit.h"
@@ -96,6 +97,7 @@ public:
       CHECK(results[i].error.empty());
       if (!results[i].error.empty()) continue;
       CHECK(results[i].spillBytes == 0);
+      CHECK(results[i].log.find("warning") == std::string::npos);
       CHECK(results[i].registers > 0);
       seen.insert(requests[i].architecture);
     }
