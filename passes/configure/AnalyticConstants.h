@@ -12,8 +12,14 @@ constexpr int64_t warpSize = 32;
 constexpr int64_t sectorBytes = 32;  ///< unit of L1 and L2 traffic
 constexpr double threadsPerMultiprocessor = 2048, registersPerMultiprocessor = 65536, registersPerThread = 255;
 
-/// L2 over DRAM bandwidth: layer norm on tensors in L2 takes 5.5 us, from DRAM 8.5 us, 2.4 us of each is launch (H200 runs).
-constexpr double l2Speedup = 2.0;
+/// L2 over DRAM bandwidth: about 5.5 TB/s from L2 to the multiprocessors of an H200, whose best copy moves 4.29 TB/s.
+constexpr double l2Speedup = 5.5 / 4.29;
+
+/// Share of the instruction time that memory time does not hide, or the other way round (estimate): rows of narrow loads
+/// must not tie with rows of wide ones where memory is the bound.
+constexpr double exposedShare = 0.1;
+/// Prices are rounded to it, so that what no measurement could tell apart is equal, and equality is transitive.
+constexpr double resolutionSeconds = 1e-9;
 
 /// Reads in flight per multiprocessor, in bytes, after which a share 1 - 1/e of the bandwidth is reached: fits 16, 32,
 /// 48 KB -> 0.79, 0.94, 0.97 for copies, and 16, 32, 48, 80 KB -> 0.46, 0.75, 0.86, 0.98 for rows (H200 runs).

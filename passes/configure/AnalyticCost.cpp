@@ -1,6 +1,6 @@
 // The analytic cost model: a roofline that knows sectors, reads in flight, tiles and launches.
 //
-//   t = launch + max( sum over operands of traffic / share, instructions )            loop kernels
+//   t = launch + max( sum over operands of traffic / share, instructions ) + 0.1 x the lesser     loop kernels
 //   t = launch + max( traffic / share, padded flop / (FMA peak x inner efficiency) )   contractions
 //
 // Traffic. A warp's access to one operand touches some number of distinct 32-byte sectors, which follows from the strides

@@ -147,7 +147,13 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
 }
 
 double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const {
-  return device.launchSeconds + std::max(operandSeconds / knobs.share, knobs.issueSeconds);
+  return loopSeconds(device.launchSeconds, operandSeconds / knobs.share, knobs.issueSeconds);
+}
+
+double loopSeconds(double launchSeconds, double memorySeconds, double issueSeconds) {
+  const double seconds = launchSeconds + std::max(memorySeconds, issueSeconds) +
+                         analytic::exposedShare * std::min(memorySeconds, issueSeconds);
+  return std::round(seconds / analytic::resolutionSeconds) * analytic::resolutionSeconds;
 }
 
 }  // namespace weft

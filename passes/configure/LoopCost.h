@@ -57,4 +57,7 @@ private:
   int fullOperands = 0;      ///< operands that run over most of the space
 };
 
+/// The time of a loop kernel from its parts: the longer one, and the share of the shorter one that stays exposed.
+double loopSeconds(double launchSeconds, double memorySeconds, double issueSeconds);
+
 }  // namespace weft

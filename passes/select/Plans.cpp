@@ -7,6 +7,7 @@
 #include <boost/graph/dag_shortest_paths.hpp>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace weft::select {
@@ -128,6 +129,9 @@ void solve(Selection::Graph &graph) {
   if (!(graph.forward[static_cast<size_t>(graph.goal)] < infinite)) reportUnreached(graph);
   graph.backward = backwardDistances(graph);
   graph.bestPath = shortestPath(graph);
+  // Bound and plan may be the same kernels, added up in another order.
+  const double seconds = graph.forward[static_cast<size_t>(graph.goal)];
+  if (graph.lowerBound > seconds && graph.lowerBound * (1 - 1e-12) < seconds) graph.lowerBound = seconds;
   graph.best = planOf(graph, graph.bestPath);
 }
 
@@ -173,21 +177,6 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
 
 namespace {
 
-/// The two best paths through edges of one candidate that differ in the entry they take.
-struct Through {
-  double seconds = infinite, otherSeconds = infinite;
-  size_t entry = 0, otherEntry = 0;
-
-  void offer(double offered, size_t offeredEntry) {
-    if (offered < seconds) {
-      if (offeredEntry != entry) otherSeconds = seconds, otherEntry = entry;
-      seconds = offered, entry = offeredEntry;
-    } else if (offeredEntry != entry && offered < otherSeconds) {
-      otherSeconds = offered, otherEntry = offeredEntry;
-    }
-  }
-};
-
 std::string printLayouts(const Kernel &kernel, const Configuration &configuration) {
   std::string text = "layouts";
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
@@ -198,40 +187,67 @@ std::string printLayouts(const Kernel &kernel, const Configuration &configuratio
   return text;
 }
 
-}  // namespace
+/// "split: bias | gelu", "fused: bias_gelu", or the name of a kernel that shares some ops.
+std::string printFusion(const Problem &problem, const Candidate &chosen, const Candidate &other) {
+  const OpSet own(chosen.ops), others(other.ops);
+  if (others.containsAll(own)) return "fused: " + other.name;
+  if (!own.containsAll(others)) return "regrouped: " + other.name;
+  std::vector<std::string> rest;
+  for (int op : chosen.ops)
+    if (!others.contains(op)) rest.push_back(problem.ops[static_cast<size_t>(op)]);
+  if (rest.size() > 3) return fmt::format("split: {} | {} more ops", other.name, rest.size());
+  return fmt::format("split: {} | {}", other.name, fmt::join(rest, ", "));
+}
 
-void addRunnersUp(Selection::Graph &graph) {
-  const Problem &problem = graph.problem;
-  std::vector<Through> through(problem.candidates.size());
+/// Seconds of the best plan through each entry of each candidate.
+std::vector<std::map<size_t, double>> bestThrough(const Selection::Graph &graph) {
+  std::vector<std::map<size_t, double>> through(graph.problem.candidates.size());
   for (const Edge &edge : graph.edges) {
     if (edge.candidate < 0) continue;
     const double seconds = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds + graph.backward[static_cast<size_t>(edge.target)];
-    if (seconds < infinite) through[static_cast<size_t>(edge.candidate)].offer(seconds, edge.entry);
+    double &best = through[static_cast<size_t>(edge.candidate)].try_emplace(edge.entry, infinite).first->second;
+    best = std::min(best, seconds);
   }
-  std::vector<OpSet> opsOf;
-  for (const Candidate &candidate : problem.candidates) opsOf.emplace_back(candidate.ops);
+  return through;
+}
 
+/// The alternative to one step that loses least, ties with the step left out.
+void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_t, double>> &through, const Edge &edge, Step &step) {
+  const Problem &problem = graph.problem;
+  const Candidate &chosen = problem.candidates[static_cast<size_t>(edge.candidate)];
+  const Price &price = graph.prices->candidate(edge.candidate).table[edge.entry];
+  const OpSet own(chosen.ops);
+  double best = price.secondSeconds - price.seconds;
+  int ties = 0;
+  if (best < infinite) step.runnerUp = graph.prices->runnerUpKnobs(edge.candidate, edge.entry);
+  for (size_t c = 0; c < through.size(); ++c) {
+    const Candidate &other = problem.candidates[c];
+    if (!OpSet(other.ops).intersects(own)) continue;
+    const bool isSame = static_cast<int>(c) == edge.candidate;
+    for (const auto &[entry, seconds] : through[c]) {
+      if (isSame && entry == edge.entry) continue;
+      const double loss = seconds - graph.best.seconds;
+      const bool isTie = loss <= noise * price.seconds;
+      ties += isTie;
+      if (isTie || !(loss < best)) continue;
+      best = loss;
+      step.runnerUp = isSame ? printLayouts(other.kernel, graph.prices->configuration(edge.candidate, entry)) : printFusion(problem, chosen, other);
+    }
+  }
+  step.runnerUpLoss = best < infinite ? best : 0;
+  if (step.runnerUp.empty() && ties > 0) step.runnerUp = fmt::format("{} equal alternatives", ties);
+}
+
+}  // namespace
+
+void addRunnersUp(Selection::Graph &graph) {
+  const auto through = bestThrough(graph);
   size_t stepIndex = 0;
   for (int e : graph.bestPath) {
     const Edge &edge = graph.edges[static_cast<size_t>(e)];
     if (edge.candidate < 0) continue;
     while (graph.best.steps[stepIndex].candidate != edge.candidate) ++stepIndex;
-    Step &step = graph.best.steps[stepIndex];
-    const Price &price = graph.prices->candidate(edge.candidate).table[edge.entry];
-    double best = price.secondSeconds - price.seconds;
-    if (best < infinite) step.runnerUp = graph.prices->runnerUpKnobs(edge.candidate, edge.entry);
-    for (size_t c = 0; c < through.size(); ++c) {
-      const bool isSame = static_cast<int>(c) == edge.candidate;
-      if (!opsOf[c].intersects(opsOf[static_cast<size_t>(edge.candidate)])) continue;
-      const bool useOther = isSame && through[c].entry == edge.entry;
-      const double loss = (useOther ? through[c].otherSeconds : through[c].seconds) - graph.best.seconds;
-      if (!(loss < best)) continue;
-      best = loss;
-      const Candidate &other = problem.candidates[c];
-      step.runnerUp = isSame ? printLayouts(other.kernel, graph.prices->configuration(edge.candidate, useOther ? through[c].otherEntry : through[c].entry))
-                             : fmt::format("kernel {} ({} ops)", other.name, other.ops.size());
-    }
-    step.runnerUpLoss = best < infinite ? std::max(0.0, best) : 0;
+    addRunnerUp(graph, through, edge, graph.best.steps[stepIndex]);
   }
 }
 

@@ -67,10 +67,10 @@ double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space
 
 void Price::offer(double offered, int offeredSpace, int offeredKnobs, int offeredTuple) {
   if (offered < seconds) {
-    secondSeconds = seconds, secondSpace = space, secondKnobs = knobs;
+    if (seconds > offered * (1 + noise)) secondSeconds = seconds, secondSpace = space, secondKnobs = knobs;
     seconds = offered, tuple = offeredTuple;
     space = static_cast<int16_t>(offeredSpace), knobs = static_cast<int16_t>(offeredKnobs);
-  } else if (offered < secondSeconds) {
+  } else if (offered > seconds * (1 + noise) && offered < secondSeconds) {
     secondSeconds = offered;
     secondSpace = static_cast<int16_t>(offeredSpace), secondKnobs = static_cast<int16_t>(offeredKnobs);
   }
@@ -224,7 +224,7 @@ void Prices::keepLayouts() {
       best = std::min(best, seconds);
     };
     for (const ConfigurationSpace &space : prices.spaces) {
-      statistics.configurations += static_cast<int64_t>(countConfigurations(candidate.kernel, space));
+      statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
       const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
       const bool bySum = space.tuples.empty() && (model.isSeparable(candidate.kernel) || configurations > maximumPricedOneByOne);
       if (bySum) {
@@ -240,7 +240,7 @@ void Prices::keepLayouts() {
       forEachTuple(space, [&](const LayoutTuple &tuple) {
         double seconds = infinite;
         for (const Knobs &knobs : space.knobs)
-          if (isUseful(candidate.kernel, tuple, knobs))
+          if (isUseful(candidate.kernel, tuple, knobs) && ++statistics.configurations)
             seconds = std::min(seconds, model.cost(candidate.kernel, toConfiguration(candidate.kernel, tuple, knobs)).seconds);
         if (seconds < prices.bestSeconds) prices.bestSeconds = seconds, bestTuple = tuple;
         for (size_t operand = 0; operand < tuple.size(); ++operand) offer(operand, tuple[operand], seconds);
@@ -337,6 +337,7 @@ void Prices::buildTable(int index) {
         const std::vector<int> choice = prices.choiceOf(entry);
         for (const auto &[bound, row] : rows) {
           if (bound >= prices.table[entry].secondSeconds) break;
+          ++statistics.configurations;
           prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row), -1);
         }
       }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "passes/configure/Family.h"
+#include "passes/configure/LoopCost.h"
 #include "passes/select/Selection.h"
 
 #include <limits>
@@ -16,7 +17,10 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 using LayoutMask = uint32_t;
 constexpr size_t maximumLayouts = 8;
 
-/// The best and the second best way to run a candidate under one combination of layouts.
+/// Prices nearer to each other than this share are ties: nobody could measure the difference.
+constexpr double noise = 0.005;
+
+/// The best way to run a candidate under one combination of layouts, and the next best that is no tie with it.
 struct Price {
   double seconds = infinite, secondSeconds = infinite;
   int16_t space = -1, knobs = -1, secondSpace = -1, secondKnobs = -1;  ///< indices into `spaces` and its knobs
@@ -122,7 +126,7 @@ private:
     double share, issueSeconds, launchSeconds;
     std::vector<std::vector<Term>> terms = {};  ///< operand, layout
     std::vector<double> cheapest = {};          ///< operand
-    double total(double operandSeconds) const { return launchSeconds + std::max(operandSeconds / share, issueSeconds); }
+    double total(double operandSeconds) const { return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds); }
   };
   std::vector<Row> rows;
 };

@@ -149,6 +149,7 @@ Selection select(Problem problem, const CostModel &model, const Options &options
 }
 
 std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, const CostModel &model) {
+  const Stopwatch whole;
   std::vector<Selection> selections(variants.size());
   // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
   forEachInParallel(variants.size(), [&](size_t v) {
@@ -166,6 +167,10 @@ std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, cons
     if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, rival);
     selections[v].graph->statistics.seconds += stopwatch.seconds();
   });
+  double sum = 0;
+  for (const Selection &selection : selections) sum += selection.statistics().seconds;
+  for (Selection &selection : selections)
+    if (sum > 0) selection.graph->statistics.seconds *= whole.seconds() / sum;
   return selections;
 }
 

@@ -81,15 +81,18 @@ struct Plan {
 };
 
 struct Statistics {
-  int64_t configurations = 0;      ///< enumerated
+  /// Rows (kernel, layouts of all operands, knobs) that got a price of their own: asked of the model one by one, or added
+  /// up from prices per operand. Rows that a bound over all layouts excluded are not counted.
+  int64_t configurations = 0;
+  double legalConfigurations = 0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
   int64_t kernels = 0;             ///< candidates
   int64_t states = 0, edges = 0;   ///< of the selection graph
   int64_t dominated = 0, beamCut = 0;
   bool isProven = false;     ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
   bool isBeyondBest = false; ///< one pass only: even the lower bound is slower than another variant's plan
   std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
-  double seconds = 0;              ///< wall time
-  double coverageMeasured = 0;     ///< share of enumerated configurations whose cost was measured
+  double seconds = 0;              ///< wall time; of several variants, each one's share of it
+  double coverageMeasured = 0;     ///< share of priced configurations whose cost was measured
 };
 
 /// The solved selection graph of one variant.

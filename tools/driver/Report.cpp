@@ -19,7 +19,9 @@ json modelReport(const models::Description &description) {
 }
 
 json statisticsReport(const select::Statistics &statistics) {
-  return {{"configurations", statistics.configurations}, {"kernels", statistics.kernels},
+  return {{"configurations", statistics.configurations}, {"legalConfigurations", statistics.legalConfigurations},
+          {"kernels", statistics.kernels},
+          {"isProven", statistics.isProven},             {"isBeyondBest", statistics.isBeyondBest},
           {"states", statistics.states},                 {"edges", statistics.edges},
           {"dominated", statistics.dominated},           {"beamCut", statistics.beamCut},
           {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured}};

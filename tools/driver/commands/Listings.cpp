@@ -81,13 +81,15 @@ std::string selectionLine(const Selected &selected) {
   for (const SelectedVariant &variant : selected.variants) {
     const select::Statistics &statistics = variant.selection.statistics();
     total.configurations += statistics.configurations;
+    total.legalConfigurations += statistics.legalConfigurations;
     total.kernels += statistics.kernels;
     total.states += statistics.states;
     total.seconds += statistics.seconds;
   }
-  return fmt::format("{} variants: {} configurations of {} candidate kernels, {} states, selected in {}\n",
-                     selected.variants.size(), formatCount(total.configurations), formatCount(total.kernels),
-                     formatCount(total.states), formatSeconds(total.seconds));
+  return fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
+                     selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
+                     formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
+                     selected.best().selection.statistics().isProven ? "; the plan is proven the cheapest of its variant" : "");
 }
 
 }  // namespace weft::driver
