@@ -179,4 +179,14 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
   CHECK(isChosen("bias_dropout_residual_layer_norm"));
   CHECK(isChosen("bias_relu_dropout"));
   CHECK(isChosen("softmax_dropout"));
+  // Wide loads, neighbouring threads along the vectors; a warp for each short row.
+  for (const select::Step &step : best.steps) {
+    if (step.candidate < 0) continue;
+    const std::string &name = problem.candidates[static_cast<size_t>(step.candidate)].name;
+    if (name != "bias_relu_dropout" && name != "softmax_dropout" && name != "bias_dropout_residual_layer_norm") continue;
+    const auto &knobs = std::get<LoopKnobs>(step.configuration.knobs);
+    CHECK(knobs.vectorWidth == 8);
+    CHECK(knobs.laneAxis == knobs.vectorAxis);
+    if (name != "bias_relu_dropout") CHECK(knobs.reduction == ReductionMapping::warp);
+  }
 }
