@@ -1,5 +1,6 @@
 // weft-interpret FILE.mlir: evaluates graphs with the reference interpreter. Self-checking graphs (without arguments) are
-// all run; with --against two files' graphs are compared on the same random arguments. Exit 1: a check failed; 2: usage.
+// all run, and some weft.expect_close must be among them; with --against two files' graphs are compared on the same
+// random arguments. Exit 1: a check failed; 2: usage, or nothing to check.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 
@@ -71,10 +72,11 @@ int compareFiles(const std::vector<GraphOp> &before, const std::vector<GraphOp> 
 
 /// Runs graphs by themselves: all that take no arguments, and with --random the others too.
 int runAll(const std::vector<GraphOp> &graphs, const Options &options) {
-  int status = 0, ran = 0;
+  int status = 0, ran = 0, checks = 0;
   for (GraphOp graph : graphs) {
     const bool selfChecking = graph.getArgumentTypes().empty();
     if (!selfChecking && !options.random) continue;
+    graph.walk([&](ExpectCloseOp) { ++checks; });
     const auto results = interpret(graph, randomArguments(graph, options.seed), options.interpreter);
     ++ran;
     if (mlir::failed(results)) status = 1;
@@ -84,7 +86,12 @@ int runAll(const std::vector<GraphOp> &graphs, const Options &options) {
     fmt::print(stderr, "no graph to run: give --random SEED for graphs with arguments\n");
     return 2;
   }
-  if (status == 0) fmt::print("{} graph{} ran, every check held\n", ran, ran == 1 ? "" : "s");
+  if (checks == 0 && !options.random) {
+    fmt::print(stderr, "no weft.expect_close in the graphs that ran: nothing was checked; --random SEED only evaluates\n");
+    return 2;
+  }
+  if (status == 0)
+    fmt::print("{} graph{} ran, {} check{} held\n", ran, ran == 1 ? "" : "s", checks, checks == 1 ? "" : "s");
   return status;
 }
 
