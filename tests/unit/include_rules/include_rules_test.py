@@ -1,7 +1,9 @@
 """The include rules of ARCHITECTURE.md, checked: the table there is the only list, this script reads it.
 
 A row's first column names folders, its last column what files below them may include beside their own folder: folders
-of ours, and MLIR (which stands for LLVM too). The longest folder that contains a file decides. `all` allows everything.
+of ours, and MLIR (which stands for LLVM too). The longest folder that contains a file decides. `all` allows everything
+that has a row. A quoted include is spelled from the root of the repository: one that starts in no folder of the table
+is a violation everywhere, so that no spelling escapes the rules.
 """
 import pathlib
 import re
@@ -9,7 +11,12 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
+# Spellings that start elsewhere, and the folder that they come from. Device headers are "weft/NAME.cuh" in kernels; the
+# emulator puts its own header folder in front of them.
+ELSEWHERE = {'weft/': 'codegen'}
+LOCAL = {('codegen/device/ptx.cuh', 'emulate_ptx.h'), ('tests/emulate/host/emulate_ptx.h', 'emulate_keywords.h')}
 
 
 def rules(architecture: str) -> dict[str, set[str]]:
@@ -33,21 +40,32 @@ def owner(path: str, folders) -> str | None:
     return max(containing, key=len, default=None)
 
 
+def target_of(include: str, folders) -> str | None:
+    """The folder, or MLIR, that an include comes from; None for the standard library and packages."""
+    if include.startswith(MLIR):
+        return 'MLIR'
+    elsewhere = [folder for prefix, folder in ELSEWHERE.items() if include.startswith(prefix)]
+    return elsewhere[0] if elsewhere else owner(include, folders)
+
+
 def violations(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
     found = []
     tops = {folder.split('/')[0] for folder in table}
     for file in sorted(file for top in tops for file in (root / top).rglob('*')):
         path = file.relative_to(root).as_posix()
         folder = owner(path, table)
-        if folder is None or file.suffix not in {'.h', '.cpp', '.cuh'} or 'all' in table[folder]:
+        if folder is None or file.suffix not in {'.h', '.cpp', '.cuh'}:
             continue
         for number, line in enumerate(file.read_text(encoding='utf-8').splitlines(), 1):
             match = INCLUDE.match(line)
-            if not match:
+            if not match or (path, match[2]) in LOCAL:
                 continue
-            target = 'MLIR' if match[1].startswith(('mlir/', 'llvm/')) else owner(match[1], table)
-            if target is not None and target not in table[folder]:
-                found.append(f'{path}:{number}: {folder}/ may not include {match[1]} ({target})')
+            quoted, include = match[1] == '"', match[2]
+            target = target_of(include, table)
+            if '.' in include.split('/')[:-1] or '..' in include.split('/') or (quoted and target is None):
+                found.append(f'{path}:{number}: {include} is not spelled from a folder of the table')
+            elif target is not None and target not in table[folder] and 'all' not in table[folder]:
+                found.append(f'{path}:{number}: {folder}/ may not include {include} ({target})')
     return found
 
 
@@ -64,12 +82,28 @@ class IncludeRules(unittest.TestCase):
     def test_the_sources_keep_the_rules(self):
         self.assertEqual(violations(ROOT, self.table), [])
 
-    def test_a_forbidden_include_is_found(self):
+    def lines_found(self, path: str, text: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
-            bad = pathlib.Path(folder) / 'runtime' / 'Bad.cpp'
-            bad.parent.mkdir()
-            bad.write_text('#include "kernel/Error.h"\n#include "mlir/IR/Builders.h"\n#include "ir/Ops.h"\n')
-            self.assertEqual([line.split(':')[1] for line in violations(pathlib.Path(folder), self.table)], ['2', '3'])
+            bad = pathlib.Path(folder) / path
+            bad.parent.mkdir(parents=True)
+            bad.write_text(text)
+            return [line.split(':')[1] for line in violations(pathlib.Path(folder), self.table)]
+
+    def test_a_forbidden_include_is_found(self):
+        text = '#include "kernel/Error.h"\n#include "mlir/IR/Builders.h"\n#include "ir/Ops.h"\n#include <vector>\n'
+        self.assertEqual(self.lines_found('runtime/Bad.cpp', text), ['2', '3'])
+
+    def test_mlir_is_found_behind_its_c_interface_and_angle_brackets(self):
+        text = '#include "mlir-c/IR.h"\n#include <llvm-c/Core.h>\n#include <llvm/ADT/Twine.h>\n'
+        self.assertEqual(self.lines_found('codegen/Bad.h', text), ['1', '2', '3'])
+
+    def test_other_spellings_are_found(self):
+        text = '#include "Error.h"\n#include "../ir/Ops.h"\n#include "kernel/../ir/Ops.h"\n#include "./ir/Ops.h"\n'
+        self.assertEqual(self.lines_found('runtime/Bad.cpp', text), ['1', '2', '3', '4'])
+        self.assertEqual(self.lines_found('tests/unit/Bad.h', text), ['1', '2', '3', '4'])
+
+    def test_device_headers_belong_to_codegen(self):
+        self.assertEqual(self.lines_found('runtime/Bad.cpp', '#include "weft/types.cuh"\n'), ['1'])
 
 
 if __name__ == '__main__':
