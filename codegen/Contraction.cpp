@@ -38,6 +38,55 @@ std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const
   return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
 }
 
+/// Spells the strides of one tensor: products of extents of a dense one, named constants of a view.
+class StrideTexts {
+public:
+  StrideTexts(const Kernel &kernel, int value, const Layout &layout, const std::vector<std::string> &axisNames,
+              const std::string &tensorName, Names &names, std::vector<ConstantLine> &constants)
+      : kernel(kernel), value(kernel.values[value]), layout(layout), axisNames(axisNames), tensorName(tensorName),
+        names(names), constants(constants) {}
+
+  std::string operator()(int64_t stride) {
+    if (stride <= 1) return std::to_string(stride);
+    return layout.strides.empty() ? dense(stride) : named(stride);
+  }
+
+private:
+  /// The axes behind the one of this stride, slowest first. Extents above 1 make the products distinct.
+  std::string dense(int64_t stride) const {
+    std::vector<int> faster;
+    int64_t product = 1;
+    for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && product != stride; ++dimension) {
+      faster.insert(faster.begin(), value.axes[*dimension]);
+      product *= kernel.axes[faster.front()].extent;
+    }
+    return product == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
+  }
+
+  std::string named(int64_t stride) {
+    const auto known = constantNames.find(stride);
+    if (known != constantNames.end()) return known->second;
+    for (size_t d = 0; d < value.axes.size(); ++d) {
+      if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
+      const std::string &axis = axisNames[value.axes[d]];
+      const std::string name = names.claim(fmt::format("{}_{}", tensorName, axis));
+      constants.push_back({"weft::Offset", {{name, std::to_string(stride)}},
+                           fmt::format("stride of {} along {}", tensorName, axis)});
+      return constantNames[stride] = name;
+    }
+    return std::to_string(stride);
+  }
+
+  const Kernel &kernel;
+  const Value &value;
+  const Layout &layout;
+  const std::vector<std::string> &axisNames;
+  const std::string &tensorName;
+  Names &names;
+  std::vector<ConstantLine> &constants;
+  std::map<int64_t, std::string> constantNames;
+};
+
 }  // namespace
 
 Program lowerContraction(const Kernel &kernel, const Configuration &configuration, const ContractionKnobs &knobs) {
@@ -58,34 +107,42 @@ Program lowerContraction(const Kernel &kernel, const Configuration &configuratio
   }
   const ContractionGroups groups = contractionGroups(kernel, *values);
   const std::string shape = names.claim("shape"), tile = names.claim("Tile"), scale = names.claim("scale");
-  const std::string strides = fmt::format(
-      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, .strideAk = {},\n"
-      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm = {}, .strideCn = {}}}",
-      extentText(kernel, groups[batchGroup], axes), extentText(kernel, groups[mGroup], axes), extentText(kernel, groups[nGroup], axes),
-      extentText(kernel, groups[kGroup], axes), product->batchStrideA, product->strideAm, product->strideAk, product->batchStrideB,
-      product->strideBk, product->strideBn, product->batchStrideC, product->strideCm, product->strideCn);
-  const BodyOp &op = kernel.body[0];
-  program.constants = {extents,
-                       {"weft::ContractionShape", {{shape, strides}}, ""},
-                       {"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""}};
-  const std::string tileType = fmt::format("weft::ContractionTile<{}, {}, {}, {}, {}>", knobs.tileM, knobs.tileN, knobs.tileK,
-                                           knobs.threadM, knobs.threadN);
   std::vector<std::string> pointers;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Value &value = kernel.values[kernel.inputs[i]];
     pointers.push_back(names.claim(value.name));
-    program.parameters.push_back({Parameter::Kind::input, static_cast<int>(i), pointers.back(), std::string(cudaNameOf(value.dtype))});
+    program.parameters.push_back({Parameter::Kind::input, static_cast<int>(i), pointers.back(),
+                                  std::string(cudaNameOf(value.dtype))});
   }
   const Value &result = kernel.values[kernel.outputs[0]];
   const std::string c = names.claim(result.name);
   program.parameters.push_back({Parameter::Kind::output, 0, c, std::string(cudaNameOf(result.dtype))});
-  const bool swapped = kernel.inputs[0] != (*values)[0];
+  program.constants = {extents};
+  const size_t inputA = kernel.inputs[0] == (*values)[0] ? 0 : 1, inputB = 1 - inputA;
+  const auto stridesOf = [&](int value, const Layout &layout, const std::string &name) {
+    return StrideTexts(kernel, value, layout, axes, name, names, program.constants);
+  };
+  StrideTexts strideA = stridesOf((*values)[0], configuration.inputs[inputA], pointers[inputA]);
+  StrideTexts strideB = stridesOf((*values)[1], configuration.inputs[inputB], pointers[inputB]);
+  StrideTexts strideC = stridesOf((*values)[2], configuration.outputs[0], c);
+  const auto extent = [&](ContractionGroup group) { return extentText(kernel, groups[group], axes); };
+  const std::string members = fmt::format(
+      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, .strideAk = {},\n"
+      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm = {}, .strideCn = {}}}",
+      extent(batchGroup), extent(mGroup), extent(nGroup), extent(kGroup), strideA(product->batchStrideA),
+      strideA(product->strideAm), strideA(product->strideAk), strideB(product->batchStrideB), strideB(product->strideBk),
+      strideB(product->strideBn), strideC(product->batchStrideC), strideC(product->strideCm), strideC(product->strideCn));
+  const BodyOp &op = kernel.body[0];
+  program.constants.push_back({"weft::ContractionShape", {{shape, members}}, ""});
+  program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
+  const std::string tileType = fmt::format("weft::ContractionTile<{}, {}, {}, {}, {}>", knobs.tileM, knobs.tileN, knobs.tileK,
+                                           knobs.threadM, knobs.threadN);
   const std::string slices = names.claim("slices");
   program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
                   {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
                   {.kind = Statement::Kind::shared, .type = fmt::format("weft::ContractionSlices<{}>", tile), .name = slices},
                   evaluate(fmt::format("weft::plainContraction<{}, {}>({}, {}, {}, {}, {})", shape, tile, scale,
-                                       pointers[swapped ? 1 : 0], pointers[swapped ? 0 : 1], c, slices))};
+                                       pointers[inputA], pointers[inputB], c, slices))};
   const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
   const int64_t blocks = product->batch * tiles(product->m, knobs.tileM) * tiles(product->n, knobs.tileN);

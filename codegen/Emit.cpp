@@ -5,6 +5,7 @@
 #include "codegen/Families.h"
 #include "codegen/Names.h"
 #include "kernel/Error.h"
+#include "kernel/Format.h"
 
 #include <algorithm>
 
@@ -36,12 +37,6 @@ Program lower(const Kernel &kernel, const Configuration &configuration, std::str
                              kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
                              configuration.outputs.size());
   return std::visit(Lower{kernel, configuration}, configuration.knobs);
-}
-
-std::string sizeText(int64_t bytes) {
-  if (bytes >= 1000000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-  if (bytes >= 1000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
-  return fmt::format("{} B", bytes);
 }
 
 /// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first.
@@ -90,9 +85,11 @@ std::string headerComment(const Kernel &kernel, const Configuration &configurati
     for (const BodyOp &op : kernel.body) ops.push_back(opText(kernel, op));
   for (size_t i = 0; i < ops.size(); ++i) text += fmt::format("//   {:<9}  {}\n", i == 0 ? "ops" : "", ops[i]);
   text += fmt::format("//   space      {}\n", spaceText(kernel));
-  text += fmt::format("//   reads      {}    {}\n", tensorsText(kernel, kernel.inputs, configuration.inputs), sizeText(emitted.bytesRead));
-  text += fmt::format("//   writes     {}    {}\n", tensorsText(kernel, kernel.outputs, configuration.outputs), sizeText(emitted.bytesWritten));
-  if (emitted.flop > 0) text += fmt::format("//   flop       {:.4g}\n", emitted.flop);
+  text += fmt::format("//   reads      {}    {}\n", tensorsText(kernel, kernel.inputs, configuration.inputs),
+                      formatBytes(emitted.bytesRead));
+  text += fmt::format("//   writes     {}    {}\n", tensorsText(kernel, kernel.outputs, configuration.outputs),
+                      formatBytes(emitted.bytesWritten));
+  if (emitted.flop > 0) text += fmt::format("//   flop       {}\n", formatFlop(emitted.flop));
   const auto extentText = [](const std::array<int64_t, 3> &size) {
     if (size[1] == 1 && size[2] == 1) return fmt::format("{}", size[0]);
     return fmt::format("({}, {}, {})", size[0], size[1], size[2]);

@@ -68,7 +68,8 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     const std::string pointer = names.claim("dropoutKey");
     keyName = names.claim("key");
     graph.parameters.push_back({Parameter::Kind::dropoutKey, 0, pointer, "weft::DropoutKey"});
-    graph.prologue.push_back(declare("const weft::DropoutKey", keyName, "*" + pointer, "seed and step: a replay must not repeat masks"));
+    graph.prologue.push_back(declare("const weft::DropoutKey", keyName, "*" + pointer,
+                                     "seed and step: a replay must not repeat masks"));
     graph.headers.insert("weft/dropout.cuh");
   }
   const int opIndex = definedBy[op.results[0]];
@@ -89,28 +90,28 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
   const Index row = rank > 1 ? coordinates.at.at(own[rank - 2]) : zero;
   std::vector<Index> used = {column, row};
   bool outerVaries = false;
-  std::string outer;
+  std::string outer = "0";
   for (size_t i = 0; i + 2 < rank; ++i) {
     const Index index = coordinates.at.at(own[i]);
     used.push_back(index);
     outerVaries |= index.varies();
+    if (space.extent(own[i]) == 1) continue;
     const std::string text = elementText(index);
-    if (outer.find(' ') != std::string::npos) outer = fmt::format("({})", outer);
-    outer = outer.empty() ? text : fmt::format("{} * {} + {}", outer, space.axisName(own[i]), text);
+    outer = outer == "0" ? text : fmt::format("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
   }
-  if (outer.empty()) outer = "0";
+  outer = asArgument(outer);
   const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() && !outerVaries &&
                             column.multipleOf % space.width == 0 && space.width <= 8;
   if (!alongColumns) {
-    const std::string call = fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer, elementText(row),
-                                         elementText(column), threshold);
+    const std::string call = fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
+                                         asArgument(elementText(row)), asArgument(elementText(column)), threshold);
     return pointwise(fmt::format("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
   }
   const bool paired = lanesHoldPairs(column);
   const std::string function = paired ? "keptColumnsPaired" : fmt::format("keptColumns<{}>", space.words.width);
   Node node{.kind = Node::Kind::kept, .wish = "kept"};
-  node.text = fmt::format("weft::{}({}, {}, {}, {}, {}, {})", function, keyName, stream, outer, baseText(row),
-                          baseText(column), threshold);
+  node.text = fmt::format("weft::{}({}, {}, {}, {}, {}, {})", function, keyName, stream, outer,
+                          asArgument(baseText(row)), asArgument(baseText(column)), threshold);
   for (const Index &index : used) node.step |= index.step;
   node.perElement = true;
   return pointwise(fmt::format("{{1}} ? {{0}} * {} : 0.0f", scale), {x, add(node)}, name);

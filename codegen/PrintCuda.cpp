@@ -2,21 +2,49 @@
 #include "codegen/Program.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace weft::codegen {
 namespace {
 
-constexpr size_t columnLimit = 118, noteColumn = 98;
+constexpr size_t columnLimit = 118, noteColumn = 98, wrapColumn = 120;
 
-/// An argument without the parentheses that it needs only as an operand.
-std::string argument(const std::string &text) {
-  if (text.size() < 2 || text.front() != '(') return text;
-  int depth = 0;
-  for (size_t i = 0; i + 1 < text.size(); ++i) {
-    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
-    if (depth == 0) return text;
+/// How tightly the break at a space binds, less is better; nothing where a break would leave an operator dangling.
+std::optional<int> tightness(std::string_view code, size_t space) {
+  const char before = code[space - 1], after = space + 1 < code.size() ? code[space + 1] : ' ';
+  if (before == ',' || before == ';' || after == '?' || after == ':') return 0;
+  if (std::string_view("&|").find(after) != std::string_view::npos) return 1;
+  if (std::string_view("+-").find(after) != std::string_view::npos) return 2;
+  if (std::string_view("*/%").find(after) != std::string_view::npos) return 3;
+  return std::nullopt;
+}
+
+/// The space of the second half of `room` that is in the fewest parentheses and binds least; 0 if there is none.
+size_t breakOf(std::string_view code, size_t room) {
+  size_t best = 0;
+  for (size_t i = 1, depth = 0, least = code.size(); i < room && i < code.size(); ++i) {
+    const bool opens = std::string_view("({[").find(code[i]) != std::string_view::npos || (code[i] == '<' && code[i - 1] != ' ');
+    const bool closes = std::string_view(")}]").find(code[i]) != std::string_view::npos || (code[i] == '>' && code[i - 1] != ' ');
+    if (opens) ++depth;
+    else if (closes && depth > 0) --depth;
+    const auto binding = code[i] == ' ' && i >= room / 2 ? tightness(code, i) : std::nullopt;
+    if (!binding || depth * 4 + static_cast<size_t>(*binding) > least) continue;
+    least = depth * 4 + static_cast<size_t>(*binding);
+    best = i;
   }
-  return text.substr(1, text.size() - 2);
+  return best;
+}
+
+/// Code in lines of at most wrapColumn columns behind `indent`; the following ones stand four columns further.
+std::string wrapped(std::string rest, size_t indent) {
+  std::string lines;
+  for (size_t further = 0; rest.size() + indent + further > wrapColumn; further = 4) {
+    const size_t at = breakOf(rest, wrapColumn - indent - further);
+    if (at == 0) break;
+    lines += rest.substr(0, at) + '\n' + std::string(indent + 4, ' ');
+    rest.erase(0, at + 1);
+  }
+  return lines + rest;
 }
 
 class Printer {
@@ -66,8 +94,10 @@ private:
 
   /// One line, its note at `column` or right behind it.
   void printLine(int depth, const std::string &code, const std::string &note = "", size_t column = noteColumn) {
-    std::string line = std::string(2 * depth, ' ') + code;
-    if (!note.empty()) {
+    const bool breaks = code.size() + 2 * depth > wrapColumn && code.find('\n') == std::string::npos && !code.starts_with('/');
+    std::string line = std::string(2 * depth, ' ') + (breaks ? wrapped(code, 2 * depth) : code);
+    if (breaks && !note.empty()) text += std::string(2 * depth, ' ') + "// " + note + '\n';
+    if (!note.empty() && !breaks) {
       const size_t fitting = columnLimit > note.size() + 3 ? columnLimit - note.size() - 3 : 0;
       line.resize(std::max(std::min(column, fitting), line.size() + 2), ' ');
       line += "// " + note;
@@ -115,7 +145,7 @@ private:
     switch (s.access) {
     case Access::packed: call = fmt::format("weft::{}<{}>({})", s.raw ? "loadPacked" : "loadVector", s.width, s.pointer); break;
     case Access::strided:
-      call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer, argument(s.stride),
+      call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer, asArgument(s.stride),
                          s.count.empty() ? "" : ", " + s.count);
       break;
     case Access::single: call = fmt::format("weft::loadOne({})", s.pointer); break;
@@ -128,7 +158,7 @@ private:
     switch (s.access) {
     case Access::packed: return fmt::format("weft::storeVector<{}>({}, {});", s.width, s.pointer, s.value);
     case Access::strided:
-      return fmt::format("weft::storeStrided<{}>({}, {}, {}{});", s.width, s.pointer, argument(s.stride), s.value,
+      return fmt::format("weft::storeStrided<{}>({}, {}, {}{});", s.width, s.pointer, asArgument(s.stride), s.value,
                          s.count.empty() ? "" : ", " + s.count);
     case Access::single: return fmt::format("weft::storeOne({}, {});", s.pointer, s.value);
     }

@@ -27,6 +27,21 @@ Statement guard(std::string condition, Block body) {
 }
 Statement leave(std::string condition) { return {.kind = Statement::Kind::leave, .value = std::move(condition)}; }
 
+std::string asArgument(const std::string &text) {
+  if (text.size() < 2 || text.front() != '(') return text;
+  int depth = 0;
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) return text;
+  }
+  return text.substr(1, text.size() - 2);
+}
+
+std::string asOperand(const std::string &text) {
+  const std::string bare = asArgument(text);
+  return bare.find(' ') == std::string::npos ? bare : fmt::format("({})", bare);
+}
+
 namespace {
 
 /// Calls visit(identifier) for every identifier in a piece of C.

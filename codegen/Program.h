@@ -69,6 +69,11 @@ Statement loop(std::string variable, std::string bound, int unroll, Block body);
 Statement guard(std::string condition, Block body);
 Statement leave(std::string condition);
 
+/// An expression without the parentheses that it needs only as an operand.
+std::string asArgument(const std::string &text);
+/// An expression in parentheses if it is more than one name or call and has none yet.
+std::string asOperand(const std::string &text);
+
 /// One line of named constants of one type: "constexpr int b = 8, j = 512;  // extents".
 struct ConstantLine {
   std::string type;

@@ -7,7 +7,7 @@
 //   space      b=8 j=512 | i=1024 (reduced)
 //   reads      product[b,j,i] f16   x[b,j,i] f16   bias[i] f16   gamma[i] f16   beta[i] f16    16.8 MB
 //   writes     residual[b,j,i] f16   y[b,j,i] f16   mean[b,j] f32   rstd[b,j] f32    16.8 MB
-//   flop       1.678e+07
+//   flop       16.8 Mflop
 //   config     vector 8 x f16 along i, one warp a row, 4 rows a block    launch <<<1024, 128>>>
 #include "weft/dropout.cuh"
 #include "weft/math.cuh"

@@ -5,7 +5,7 @@
 //   space      b=8 j=512 | i=1024 (reduced)
 //   reads      x[b,j,i] bf16   r[b,j,i] bf16   gamma[i] bf16    16.8 MB
 //   writes     sum[b,j,i] bf16   y[b,j,i] bf16    16.8 MB
-//   flop       8.389e+06
+//   flop       8.39 Mflop
 //   config     vector 8 x bf16 along i, one block of 128 threads a row    launch <<<4096, 128>>>
 #include "weft/math.cuh"
 #include "weft/reduce.cuh"

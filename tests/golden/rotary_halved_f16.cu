@@ -2,9 +2,9 @@
 //
 //   ops        y = rotary x
 //   space      b=8 j=512 h=16 p=64
-//   reads      x[b,j,h,p] f16    8.4 MB
-//   writes     y[b,j,h,p] f16    8.4 MB
-//   flop       4.194e+06
+//   reads      x[b,j,h,p] f16    8.39 MB
+//   writes     y[b,j,h,p] f16    8.39 MB
+//   flop       4.19 Mflop
 //   config     vector 8 x f16 along p, 256 threads a block    launch <<<2048, 256>>>
 #include "weft/math.cuh"
 #include "weft/types.cuh"

@@ -2,8 +2,8 @@
 //
 //   ops        y = identity x
 //   space      b=8 h=16 j=512 p=64
-//   reads      x[b,h,p,j] f16    8.4 MB
-//   writes     y[b,h,j,p] f16    8.4 MB
+//   reads      x[b,h,p,j] f16    8.39 MB
+//   writes     y[b,h,j,p] f16    8.39 MB
 //   config     tile 64 x 64, vector 8, 256 threads a block    launch <<<1024, 256>>>
 #include "weft/types.cuh"
 #include "weft/vector.cuh"

@@ -2,6 +2,8 @@
 // notes go to standard error, progress only where that is a terminal.
 #pragma once
 
+#include "kernel/Format.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -10,14 +12,6 @@
 
 namespace weft::driver {
 
-/// "39.1 us", "1.23 ms", "2.10 s"; three significant digits.
-std::string formatSeconds(double seconds);
-/// "39.8 MB" (10^6), "512 B"; three significant digits.
-std::string formatBytes(int64_t bytes);
-/// "16.8 Mflop", "25.8 Gflop".
-std::string formatFlop(double flop);
-/// "4.1 TB/s".
-std::string formatBandwidth(double bytesPerSecond);
 /// "1,234,567".
 std::string formatCount(int64_t count);
 
