@@ -96,8 +96,9 @@ private:
   void printLine(int depth, const std::string &code, const std::string &note = "", size_t column = noteColumn) {
     const bool breaks = code.size() + 2 * depth > wrapColumn && code.find('\n') == std::string::npos && !code.starts_with('/');
     std::string line = std::string(2 * depth, ' ') + (breaks ? wrapped(code, 2 * depth) : code);
-    if (breaks && !note.empty()) text += std::string(2 * depth, ' ') + "// " + note + '\n';
-    if (!note.empty() && !breaks) {
+    const bool noteAbove = breaks || line.size() + 5 + note.size() > wrapColumn;
+    if (noteAbove && !note.empty()) text += std::string(2 * depth, ' ') + "// " + note + '\n';
+    if (!note.empty() && !noteAbove) {
       const size_t fitting = columnLimit > note.size() + 3 ? columnLimit - note.size() - 3 : 0;
       line.resize(std::max(std::min(column, fitting), line.size() + 2), ' ');
       line += "// " + note;
