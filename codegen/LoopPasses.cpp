@@ -3,13 +3,12 @@
 #include "codegen/LoopPasses.h"
 
 #include "kernel/Error.h"
+#include "kernel/RowBudget.h"
 
 #include <algorithm>
 
 namespace weft::codegen {
 namespace {
-
-constexpr int64_t floatsPerTensor = 64;  ///< registers one tensor may take in a thread
 
 std::string substitute(const std::string &text, const std::vector<std::string> &operands) {
   std::string result;
@@ -93,8 +92,8 @@ void LoopPasses::chooseKept() {
     if (hoisted[n]) floats += static_cast<double>(perTensor * sizeOf(inputs[node.input].dtype)) / 4;
     if (kept[n]) floats += static_cast<double>(perTensor);
   }
-  const int64_t budget = std::clamp<int64_t>(65536 / space.knobs.threads - 56, 16, 160);
-  inRegisters = space.steps == 1 || (perTensor <= floatsPerTensor && floats <= static_cast<double>(budget));
+  inRegisters = space.steps == 1 || (perTensor <= rowFloatsPerTensor &&
+                                     floats <= static_cast<double>(rowFloatBudget(space.knobs.threads)));
   if (inRegisters) return;
   kept.assign(count, false);
   hoisted.assign(count, false);

@@ -2,6 +2,7 @@
 #include "passes/configure/LoopCost.h"
 
 #include "passes/configure/AnalyticConstants.h"
+#include "kernel/RowBudget.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -30,6 +31,14 @@ double sectorsTouched(Run a, Run b, int64_t elementBytes) {
   return static_cast<double>(sectorsOfSpan(static_cast<double>(b.count - 1) * pitch + innerBytes));
 }
 
+/// Passes over the row that an op needs before its result is known: softmax a maximum and a sum, layer norm a mean and a
+/// variance, every other reduction one.
+int reductionsOf(const BodyOp &op) {
+  if (op.reducedAxes.empty()) return 0;
+  const bool needsTwo = op.name == "softmax" || op.name == "layer_norm" || op.name == "local_softmax" || op.name == "reduce_subvectors";
+  return needsTwo ? 2 : 1;
+}
+
 double elementsTouched(Run a, Run b) {
   return static_cast<double>((a.stride == 0 ? 1 : a.count) * (b.stride == 0 ? 1 : b.count));
 }
@@ -46,6 +55,11 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
     const bool isInput = value < static_cast<int>(kernel.inputs.size());
     if (isInput) inputBytesPerPoint += static_cast<double>(sizeOf(kernel.values[value].dtype));
   }
+  const bool writesRows = std::any_of(kernel.outputs.begin(), kernel.outputs.end(), [&](int value) {
+    return std::any_of(kernel.values[value].axes.begin(), kernel.values[value].axes.end(), [&](int axis) { return isReduced(axis); });
+  });
+  passes = writesRows ? 1 : 0;
+  for (const BodyOp &op : kernel.body) passes += reductionsOf(op);
 }
 
 bool LoopPricer::isReduced(int axis) const { return std::find(reduced.begin(), reduced.end(), axis) != reduced.end(); }
@@ -117,6 +131,14 @@ double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
   return 1;
 }
 
+bool LoopPricer::keepsRow(const LoopKnobs &knobs) const {
+  const bool isSequential = knobs.reduction == ReductionMapping::sequential;
+  const double elements = isSequential ? rowElements * knobs.vectorWidth : elementsPerThread(knobs);
+  if (elements <= knobs.vectorWidth) return true;  // one step: nothing is read again
+  const double floats = elements * (1 + inputBytesPerPoint / 4);
+  return elements <= rowFloatsPerTensor && floats <= static_cast<double>(rowFloatBudget(knobs.threads));
+}
+
 double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
   if (knobs.reduction == ReductionMapping::none) return analytic::mapRegisters + 1.5 * elements * std::max(1, fullOperands - 1);
   return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
@@ -128,7 +150,7 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   const double elements = elementsPerThread(knobs);
   const double registers = registersOf(knobs, elements);
   KnobPrice result;
-  if (isRow && registers > analytic::registersPerThread) result.rereads = 2;  // the row does not stay on chip
+  if (!isMap && !keepsRow(knobs)) result.rereads = passes;
 
   const double perThread = isRow ? elements : isMap ? knobs.vectorWidth : rowElements * knobs.vectorWidth;
   const double threads = std::ceil(points / perThread);

@@ -47,12 +47,15 @@ private:
   int64_t lanesAlong(const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;
+  /// Whether a thread keeps its share of the row in registers between passes (the rule of lowering).
+  bool keepsRow(const LoopKnobs &knobs) const;
 
   const Kernel &kernel;
   const Device &device;
   std::vector<int> reduced;
   double points = 1;         ///< of the whole iteration space
   double rowElements = 1;    ///< of the reduced axes
+  double passes = 1;         ///< over a row that is not kept: one a reduction, one more to write full outputs
   double inputBytesPerPoint = 0;  ///< of inputs that run over most of the space
   int fullOperands = 0;      ///< operands that run over most of the space
 };

@@ -148,11 +148,38 @@ Selection select(Problem problem, const CostModel &model, const Options &options
   return selection;
 }
 
-std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, const CostModel &model) {
+namespace {
+
+/// Runs the work of every variant that has no reason yet; an Error(unsupported) becomes the variant's reason.
+void forEachSolvable(std::vector<std::string> &reasons, const std::function<void(size_t)> &work) {
+  forEachInParallel(reasons.size(), [&](size_t v) {
+    if (!reasons[v].empty()) return;
+    try {
+      work(v);
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported) throw;
+      reasons[v] = error.what();
+    }
+  });
+}
+
+void requireOne(const std::vector<std::string> &reasons) {
+  if (reasons.empty() || std::any_of(reasons.begin(), reasons.end(), [](const std::string &reason) { return reason.empty(); }))
+    return;
+  const std::set<std::string> distinct(reasons.begin(), reasons.end());
+  std::string text;
+  for (const std::string &reason : distinct) text += (text.empty() ? "" : "\n  ") + reason;
+  throw Error::unsupported("{}", text);
+}
+
+}  // namespace
+
+VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model) {
   const Stopwatch whole;
+  VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size())};
   std::vector<Selection> selections(variants.size());
   // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
-  forEachInParallel(variants.size(), [&](size_t v) {
+  forEachSolvable(result.reasons, [&](size_t v) {
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
     selections[v] = isTied ? solveTied(variants[v].problem, model, variants[v].options)
@@ -160,18 +187,25 @@ std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, cons
     selections[v].graph->statistics.seconds = stopwatch.seconds();
   });
   double rival = infinite;
-  for (const Selection &selection : selections)
-    rival = std::min(rival, selection.graph->bestPath.empty() ? selection.graph->roughSeconds : selection.best().seconds);
-  forEachInParallel(variants.size(), [&](size_t v) {
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (result.reasons[v].empty())
+      rival = std::min(rival, selections[v].graph->bestPath.empty() ? selections[v].graph->roughSeconds : selections[v].best().seconds);
+  forEachSolvable(result.reasons, [&](size_t v) {
     const Stopwatch stopwatch;
     if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, rival);
     selections[v].graph->statistics.seconds += stopwatch.seconds();
   });
+  requireOne(result.reasons);
   double sum = 0;
-  for (const Selection &selection : selections) sum += selection.statistics().seconds;
-  for (Selection &selection : selections)
-    if (sum > 0) selection.graph->statistics.seconds *= whole.seconds() / sum;
-  return selections;
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (result.reasons[v].empty()) sum += selections[v].statistics().seconds;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    result.solved.emplace_back();
+    if (!result.reasons[v].empty()) continue;
+    if (sum > 0) selections[v].graph->statistics.seconds *= whole.seconds() / sum;
+    result.solved.back() = std::move(selections[v]);
+  }
+  return result;
 }
 
 std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) const {

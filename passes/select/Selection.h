@@ -132,6 +132,12 @@ struct VariantProblem {
 };
 /// Selects in every variant, on all processors; results in the order given, as select() gives them, except that a variant
 /// whose lower bound is above the best plan of another is only searched roughly (Statistics::isBeyondBest).
-std::vector<Selection> selectVariants(std::vector<VariantProblem> variants, const CostModel &model);
+/// A variant without any plan (a memory limit, a pin, a forced fusion that it cannot take) does not stop the others: its
+/// entry is empty and `reasons` says why. Only when no variant has a plan, Error(unsupported) lists all reasons.
+struct VariantSelections {
+  std::vector<std::optional<Selection>> solved;  ///< one per variant
+  std::vector<std::string> reasons;              ///< one per variant; empty where solved
+};
+VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model);
 
 }  // namespace weft::select

@@ -163,9 +163,8 @@ void Compilation::pin(select::Problem &problem, const std::vector<Pin> &pins, st
       }
 }
 
-std::vector<SelectedVariant> Compilation::selectAll(std::vector<ProposedVariant> proposed,
-                                                    const std::vector<Pin> &pins) const {
-  std::vector<SelectedVariant> result;
+Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const {
+  Selected result;
   std::set<std::string> found, names;
   std::vector<select::VariantProblem> problems;
   for (ProposedVariant &variant : proposed) {
@@ -184,10 +183,13 @@ std::vector<SelectedVariant> Compilation::selectAll(std::vector<ProposedVariant>
     if (!found.contains(pin.tensor))
       throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
                             nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
-  std::vector<select::Selection> selections = select::selectVariants(std::move(problems), *prices);
+  select::VariantSelections selections = select::selectVariants(std::move(problems), *prices);
   for (size_t v = 0; v < proposed.size(); ++v)
-    result.push_back({.proposed = std::move(proposed[v]), .selection = std::move(selections[v])});
-  std::stable_sort(result.begin(), result.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
+    if (selections.solved[v])
+      result.variants.push_back({.proposed = std::move(proposed[v]), .selection = std::move(*selections.solved[v])});
+    else
+      result.dropped.push_back({.name = proposed[v].name(), .reason = selections.reasons[v]});
+  std::stable_sort(result.variants.begin(), result.variants.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
     return a.selection.best().seconds < b.selection.best().seconds;
   });
   return result;
@@ -205,11 +207,11 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
     return result;
   };
   if (!pins.empty()) copies = copy(proposed);
-  selected.variants = selectAll(std::move(proposed), pins);
+  selected = selectAll(std::move(proposed), pins);
   for (size_t index = 0; index < pins.size(); ++index) {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));
-    const double without = selectAll(copy(copies), others).front().selection.best().seconds;
+    const double without = selectAll(copy(copies), others).best().selection.best().seconds;
     selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order),
                              .seconds = selected.best().selection.best().seconds - without});
   }

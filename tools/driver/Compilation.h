@@ -37,8 +37,14 @@ struct PinRegret {
   double seconds = 0;
 };
 
+/// A variant that has no plan under the given choices, and why.
+struct DroppedVariant {
+  std::string name, reason;
+};
+
 struct Selected {
   std::vector<SelectedVariant> variants;  ///< best first; ties in the order of proposal
+  std::vector<DroppedVariant> dropped;
   std::vector<PinRegret> pins;
   const SelectedVariant &best() const { return variants.front(); }
 };
@@ -72,7 +78,7 @@ public:
 private:
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
   void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
-  std::vector<SelectedVariant> selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const;
+  Selected selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const;
 
   ModelFlags modelFlags;
   ChoiceFlags choices;

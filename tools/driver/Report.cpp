@@ -36,6 +36,8 @@ json variantsReport(const Selected &selected) {
                     {"seconds", variant.selection.best().seconds},
                     {"lowerBound", variant.selection.best().lowerBound},
                     {"statistics", statisticsReport(variant.selection.statistics())}});
+  for (const DroppedVariant &variant : selected.dropped)
+    list.push_back({{"name", variant.name}, {"chosen", false}, {"noPlan", variant.reason}});
   return list;
 }
 

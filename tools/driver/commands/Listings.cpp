@@ -86,7 +86,10 @@ std::string selectionLine(const Selected &selected) {
     total.states += statistics.states;
     total.seconds += statistics.seconds;
   }
-  return fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
+  std::string dropped;
+  for (const DroppedVariant &variant : selected.dropped)
+    dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);
+  return dropped + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
                      selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
                      formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
                      selected.best().selection.statistics().isProven ? "; the plan is proven the cheapest of its variant" : "");
