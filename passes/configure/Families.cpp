@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace weft {
 namespace {
@@ -75,6 +76,33 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
     else if (excluded) excluded->push_back({std::string(family.name), answer.reason});
   }
   return spaces;
+}
+
+double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {
+  double count = 0;
+  if (!space.tuples.empty()) {
+    for (const LayoutTuple &tuple : space.tuples)
+      for (const Knobs &knobs : space.knobs) count += isUseful(kernel, tuple, knobs) ? 1 : 0;
+    return count;
+  }
+  const std::vector<int> values = operandValues(kernel);
+  double combinations = 1;
+  for (const std::vector<Layout> &choices : space.choices) combinations *= static_cast<double>(choices.size());
+  std::map<std::pair<int, int>, double> countOf;  // per vector axis and width
+  for (const Knobs &knobs : space.knobs) {
+    const auto &loop = std::get<LoopKnobs>(knobs);
+    const auto [found, isNew] = countOf.try_emplace({loop.vectorAxis, loop.vectorWidth}, combinations);
+    if (isNew && loop.vectorWidth > 1) {
+      double without = 1;
+      for (size_t i = 0; i < values.size(); ++i)
+        without *= static_cast<double>(std::count_if(space.choices[i].begin(), space.choices[i].end(), [&](const Layout &layout) {
+          return !isVectorAccessed(kernel, values[i], layout, loop.vectorAxis, loop.vectorWidth);
+        }));
+      found->second -= without;
+    }
+    count += found->second;
+  }
+  return count;
 }
 
 bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(const LayoutTuple &)> &visit) {

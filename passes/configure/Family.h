@@ -42,6 +42,10 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
 /// scalar kernel in disguise.
 bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs);
 
+/// How many configurations of a space are useful, without visiting the product: all combinations for scalar knobs, for
+/// vectors those where some operand is accessed so. A double, because six operands of 24 layouts exceed 10^8.
+double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space);
+
 /// Visits every layout tuple of a space; `visit` returns false to stop. Returns false if stopped.
 bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(const LayoutTuple &)> &visit);
 

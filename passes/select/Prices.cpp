@@ -37,32 +37,6 @@ double combinations(const std::vector<std::vector<Layout>> &choices) {
   return product;
 }
 
-/// Configurations of a space: all combinations for scalar knobs, for vectors those where some operand is accessed so.
-double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {
-  double count = 0;
-  if (!space.tuples.empty()) {
-    for (const LayoutTuple &tuple : space.tuples)
-      for (const Knobs &knobs : space.knobs) count += isUseful(kernel, tuple, knobs) ? 1 : 0;
-    return count;
-  }
-  const std::vector<int> values = operandValues(kernel);
-  std::map<std::pair<int, int>, double> countOf;  // per vector axis and width
-  for (const Knobs &knobs : space.knobs) {
-    const auto &loop = std::get<LoopKnobs>(knobs);
-    const auto [found, isNew] = countOf.try_emplace({loop.vectorAxis, loop.vectorWidth}, combinations(space.choices));
-    if (isNew && loop.vectorWidth > 1) {
-      double without = 1;
-      for (size_t i = 0; i < values.size(); ++i)
-        without *= static_cast<double>(std::count_if(space.choices[i].begin(), space.choices[i].end(), [&](const Layout &layout) {
-          return !isVectorAccessed(kernel, values[i], layout, loop.vectorAxis, loop.vectorWidth);
-        }));
-      found->second -= without;
-    }
-    count += found->second;
-  }
-  return count;
-}
-
 }  // namespace
 
 void Price::offer(double offered, int offeredSpace, int offeredKnobs, int offeredTuple) {

@@ -78,7 +78,7 @@ int runCommandLine(int argumentCount, char **arguments) {
   } catch (const Error &error) {
     return fail(int(error.kind), error.what());
   } catch (const std::bad_alloc &) {
-    return fail(int(ErrorKind::unsupported), "out of memory");
+    return fail(int(ErrorKind::checkFailed), "out of memory: the host could not give what this command needs");
   } catch (const std::exception &error) {
     return fail(int(ErrorKind::checkFailed), fmt::format("internal error: {}", error.what()));
   }

@@ -1,7 +1,7 @@
 // Listings of the phases before selection; see Listings.h.
 #include "tools/driver/commands/Listings.h"
 
-#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
 #include "tools/driver/Console.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,11 @@ json fusionJson(const FusionRecord &record) {
   return {{"pattern", record.pattern}, {"ops", record.ops},       {"opNames", record.opNames},
           {"accepted", record.accepted}, {"code", record.code},   {"reason", record.reason},
           {"detail", record.detail},   {"savedBytes", record.savedBytes}};
+}
+
+/// "1,234"; "2.3e+08" where nobody reads single digits.
+std::string formatLargeCount(double count) {
+  return count < 1e6 ? formatCount(int64_t(count)) : fmt::format("{:.1e}", count);
 }
 
 select::Problem problemOf(ProposedVariant &variant) {
@@ -58,20 +63,23 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
   for (ProposedVariant &variant : variants) {
     Table table({{"kernel", left}, {"ops", right}, {"configurations", right}, {"families that refuse", left}});
     json &list = object[variant.name()] = json::array();
-    int64_t total = 0;
+    double total = 0;
     for (const select::Candidate &candidate : problemOf(variant).candidates) {
-      const Configurations configurations = enumerate(candidate.kernel, device);
-      total += int64_t(configurations.legal.size());
+      std::vector<Exclusion> exclusions;
+      double count = 0;
+      for (const ConfigurationSpace &space : configurationSpaces(candidate.kernel, device, &exclusions))
+        count += countConfigurations(candidate.kernel, space);
+      total += count;
       std::string excluded;
-      for (const Exclusion &exclusion : configurations.excluded)
+      for (const Exclusion &exclusion : exclusions)
         excluded += fmt::format("{}{}: {}", excluded.empty() ? "" : "; ", exclusion.family, exclusion.reason);
-      list.push_back({{"kernel", candidate.name}, {"ops", candidate.ops}, {"configurations", configurations.legal.size()},
+      list.push_back({{"kernel", candidate.name}, {"ops", candidate.ops}, {"configurations", count},
                       {"excluded", excluded}});
-      table.addRow({candidate.name, std::to_string(candidate.ops.size()), formatCount(int64_t(configurations.legal.size())),
+      table.addRow({candidate.name, std::to_string(candidate.ops.size()), formatLargeCount(count),
                     excluded});
     }
     text += fmt::format("{}variant {}: {} configurations\n{}", text.empty() ? "" : "\n", variant.name(),
-                        formatCount(total), table.print());
+                        formatLargeCount(total), table.print());
   }
   return asJson ? object.dump(2) + "\n" : text;
 }
