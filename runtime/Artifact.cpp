@@ -50,7 +50,11 @@ void writeContent(const Artifact &artifact, const fs::path &folder) {
 
 /// The reader's checks, made before anything is written: what cannot be read back is a bug of the writer.
 void checkWritable(const Artifact &artifact) {
-  verify(artifact.plan, planFile);
+  try {
+    verify(artifact.plan, planFile);
+  } catch (const Error &error) {  // in a file it is bad input, in our own hands a failed check
+    throw Error(ErrorKind::checkFailed, error.what());
+  }
   for (const PlanKernel &kernel : artifact.plan.kernels) {
     if (!kernel.source.empty() && !artifact.sources.contains(kernel.source))
       throw Error::checkFailed("kernel {} names {}, which the artifact does not hold", kernel.name, kernel.source);
@@ -69,7 +73,7 @@ std::string readPart(const fs::path &folder, const std::string &name) {
   try {
     return readFile(folder / name);
   } catch (const std::system_error &error) {
-    throw Error::checkFailed("{}: broken artifact: {}: {}", folder.string(), name, error.code().message());
+    throw Error::badInput("{}: broken artifact: {}: {}", folder.string(), name, error.code().message());
   }
 }
 
@@ -88,7 +92,7 @@ void checkInside(const std::string &name, const fs::path &folder) {
   const fs::path path(name);
   const std::string top = path.begin() == path.end() ? "" : path.begin()->string();
   if (path != path.lexically_normal() || (top != "kernels" && top != "cubin"))
-    throw Error::checkFailed("{}: {}: file \"{}\" lies in neither kernels/ nor cubin/", folder.string(), planFile, name);
+    throw Error::badInput("{}: {}: file \"{}\" lies in neither kernels/ nor cubin/", folder.string(), planFile, name);
 }
 
 void readKernelFiles(const PlanKernel &kernel, const fs::path &folder, Artifact &artifact) {
@@ -101,8 +105,8 @@ void readKernelFiles(const PlanKernel &kernel, const fs::path &folder, Artifact 
   checkInside(kernel.cubin, folder);
   std::string bytes = readPart(folder, kernel.cubin);
   if (cubinName(bytes) != kernel.cubin)
-    throw Error::checkFailed("{}: {} does not hold what it is named after (its content is {}): changed after the build",
-                             folder.string(), kernel.cubin, cubinName(bytes));
+    throw Error::badInput("{}: {} does not hold what it is named after (its content is {}): changed after the build",
+                          folder.string(), kernel.cubin, cubinName(bytes));
   artifact.cubins.emplace(kernel.cubin, std::move(bytes));
 }
 

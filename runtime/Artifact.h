@@ -94,10 +94,11 @@ struct Plan {
 };
 
 nlohmann::json toJson(const Plan &plan);
-/// Throws Error(checkFailed) naming the member that is missing or ill-typed, and `where`.
+/// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
 /// Checks what types cannot: indices resolve, layouts are permutations, kernels are in a topological order, nothing is read
-/// before it is written. Throws Error(checkFailed) naming `where` and the place. writeArtifact and readArtifact call it.
+/// before it is written. Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact,
+/// where a failure is a bug of the writer.
 void verify(const Plan &plan, const std::string &where);
 /// "cubin/HASH.cubin": the name that content has in an artifact (HASH: first 32 digits of its SHA-256).
 std::string cubinName(std::string_view bytes);
@@ -113,7 +114,7 @@ struct Artifact {
 /// Whole or not at all; an artifact that is there already is replaced in one step. Throws Error(badInput) when the folder
 /// cannot be written, or holds files and is no artifact; Error(checkFailed) when the artifact contradicts itself.
 void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder);
-/// Throws Error(badInput) when there is none, Error(checkFailed) when it is broken, naming the file.
+/// Throws Error(badInput) naming the file when there is none, or when it is incomplete or malformed.
 Artifact readArtifact(const std::filesystem::path &folder);
 
 }  // namespace weft::runtime

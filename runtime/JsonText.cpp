@@ -67,7 +67,7 @@ public:
     if (event == json::parse_event_t::object_start) open.emplace_back();
     if (event == json::parse_event_t::object_end) open.pop_back();
     if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
-      throw Error::checkFailed("{}: member \"{}\" stands twice in one object", where, parsed.get<std::string>());
+      throw Error::badInput("{}: member \"{}\" stands twice in one object", where, parsed.get<std::string>());
     return true;
   }
 
@@ -92,8 +92,8 @@ json parseJson(std::string_view text, const std::string &where) {
     const auto line = 1 + std::count(text.begin(), text.begin() + ptrdiff_t(position), '\n');
     const std::string_view what = error.what();
     const size_t reason = what.rfind(": ");
-    throw Error::checkFailed("{}:{}: not valid JSON: {}", where, line,
-                             reason == what.npos ? what : what.substr(reason + 2));
+    throw Error::badInput("{}:{}: not valid JSON: {}", where, line,
+                          reason == what.npos ? what : what.substr(reason + 2));
   }
 }
 

@@ -11,7 +11,7 @@ namespace weft::runtime {
 /// Ends with a newline. Throws std::logic_error for numbers that JSON cannot hold (infinite, not a number).
 std::string prettyText(const nlohmann::json &json);
 
-/// Throws Error(checkFailed) naming `where` and the line. Duplicate member names are errors.
+/// Throws Error(badInput) naming `where` and the line. Duplicate member names are errors.
 nlohmann::json parseJson(std::string_view text, const std::string &where);
 
 }  // namespace weft::runtime

@@ -33,7 +33,7 @@ public:
 
 private:
   void require(bool holds, const std::string &place, const std::string &problem) const {
-    if (!holds) throw Error::checkFailed("{}: {}: {}", where, place, problem);
+    if (!holds) throw Error::badInput("{}: {}: {}", where, place, problem);
   }
 
   bool isTensor(int index) const { return index >= 0 && index < int(plan.tensors.size()); }

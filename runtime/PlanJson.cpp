@@ -132,8 +132,8 @@ struct Place {
   Place member(std::string_view name) const { return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name)}; }
   Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index)}; }
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
-    throw Error::checkFailed("{}: member \"{}\" must be {}, not {} ({})", file, path, expected, found.type_name(),
-                             found.dump().substr(0, 40));
+    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected, found.type_name(),
+                          found.dump().substr(0, 40));
   }
 };
 
@@ -177,13 +177,13 @@ void read(const json &from, Type &to, const Place &place) {
   members(
       [&](const char *name, auto &member) {
         if (unknown.erase(name) == 0)
-          throw Error::checkFailed("{}: member \"{}\" is missing", place.file, place.member(name).path);
+          throw Error::badInput("{}: member \"{}\" is missing", place.file, place.member(name).path);
         read(from[name], member, place.member(name));
       },
       to);
   if (!unknown.empty())
-    throw Error::checkFailed("{}: member \"{}\" is not known to plan format {}", place.file,
-                             place.member(*unknown.begin()).path, Plan().formatVersion);
+    throw Error::badInput("{}: member \"{}\" is not known to plan format {}", place.file,
+                          place.member(*unknown.begin()).path, Plan().formatVersion);
 }
 template <typename Item>
 void read(const json &from, std::vector<Item> &to, const Place &place) {
@@ -213,9 +213,9 @@ Plan planFromJson(const json &from, const std::string &where) {
   // Asked first: a plan of another version would otherwise fail at the first member that differs.
   const Place place{where, ""};
   if (from.is_object() && from.contains("formatVersion") && from["formatVersion"] != Plan().formatVersion)
-    throw Error::checkFailed("{}: member \"formatVersion\" is {}; this weft reads \"{}\"", where,
-                             from["formatVersion"].dump(), Plan().formatVersion);
-  if (!from.is_object()) throw Error::checkFailed("{}: a plan must be an object, not {}", where, from.type_name());
+    throw Error::badInput("{}: member \"formatVersion\" is {}; this weft reads \"{}\"", where,
+                          from["formatVersion"].dump(), Plan().formatVersion);
+  if (!from.is_object()) throw Error::badInput("{}: a plan must be an object, not {}", where, from.type_name());
   Plan plan;
   read(from, plan, place);
   return plan;

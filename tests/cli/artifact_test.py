@@ -164,7 +164,35 @@ class HandEdits(CommandTest):
     def test_truncated_plan(self):
         path = self.folder / 'out/plan.json'
         path.write_text(path.read_text()[:200])
-        self.fails(1, 'explain', 'out', says=['plan.json'])
+        self.fails(2, 'explain', 'out', says=['plan.json'])
+
+    def refuses_plan(self, *says):
+        """The edited self.plan must be refused as bad input by everything that emits, and the artifact left alone."""
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        before = self.files('out')
+        for command in (['emit', 'out'], ['compile', 'out', '--start-from', 'emit', '-o', 'again']):
+            self.fails(2, *command, says=says)
+        self.assertEqual(self.files('out'), before)
+        self.assertFalse((self.folder / 'again').exists())
+
+    def test_malformed_plans(self):
+        edits = {'is no permutation': lambda plan: plan['tensors'][0].update(order=[0] * len(plan['tensors'][0]['order'])),
+                 'is no tensor of the plan': lambda plan: plan['kernels'][0].update(inputs=[10000]),
+                 'kernels[0].knobs" is missing': lambda plan: plan['kernels'][0].pop('knobs'),
+                 'formatVersion': lambda plan: plan.update(formatVersion='0')}
+        good = json.dumps(self.plan)
+        for says, edit in edits.items():
+            self.plan = json.loads(good)
+            edit(self.plan)
+            with self.subTest(says):
+                self.refuses_plan('plan.json', says)
+
+    def test_missing_files(self):
+        for name in ('graph.mlir', 'report.json', self.kernel['source']):
+            shutil.copytree(self.folder / 'out', self.folder / 'broken')
+            (self.folder / 'broken' / name).unlink()
+            self.fails(2, 'explain', 'broken', says=[name])
+            shutil.rmtree(self.folder / 'broken')
 
     def test_no_artifact(self):
         self.fails(2, 'explain', 'nowhere', says=['nowhere'])

@@ -99,7 +99,7 @@ TEST_CASE("every member is required, and named when it is missing") {
     for (const auto &[name, value] : plan[place].items()) {
       json broken = plan;
       broken[place].erase(name);
-      const std::string message = errorOf(ErrorKind::checkFailed, [&] { planFromJson(broken, "some/plan.json"); });
+      const std::string message = errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "some/plan.json"); });
       CHECK_THAT(message, Catch::StartsWith("some/plan.json: ") && Catch::Contains(name) && Catch::Contains("missing"));
     }
 }
@@ -111,7 +111,7 @@ TEST_CASE("every member is checked for its type") {
     if (place.find("/knobs") != std::string::npos) continue;  // belongs to the family
     json broken = plan;
     broken[json::json_pointer(place)] = json{{"wrong", 1}};
-    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(broken, "p"); }), Catch::StartsWith("p: "));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "p"); }), Catch::StartsWith("p: "));
   }
 }
 
@@ -119,29 +119,29 @@ TEST_CASE("messages of the reader") {
   json plan = toJson(exampleArtifact().plan);
   SECTION("wrong type") {
     plan["kernels"][1]["grid"][2] = "many";
-    CHECK(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }) ==
+    CHECK(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }) ==
           "p: member \"kernels[1].grid[2]\" must be a 64-bit integer, not string (\"many\")");
   }
   SECTION("too large for the member") {
     plan["kernels"][0]["registers"] = int64_t(1) << 40;
-    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }), Catch::Contains("a 32-bit integer"));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }), Catch::Contains("a 32-bit integer"));
   }
   SECTION("unknown member") {
     plan["tensors"][0]["colour"] = "red";
-    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }), Catch::Contains("tensors[0].colour"));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }), Catch::Contains("tensors[0].colour"));
   }
   SECTION("another format") {
     plan["formatVersion"] = "2";
     plan.erase("model");
-    CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { planFromJson(plan, "p"); }), Catch::Contains("formatVersion"));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }), Catch::Contains("formatVersion"));
   }
 }
 
 TEST_CASE("text that is no JSON is reported with its line") {
-  CHECK_THAT(errorOf(ErrorKind::checkFailed, [] { parseJson("{\n \"a\": 1,\n oops\n}", "f.json"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\n \"a\": 1,\n oops\n}", "f.json"); }),
              Catch::StartsWith("f.json:3: "));
-  CHECK_THAT(errorOf(ErrorKind::checkFailed, [] { parseJson("{\"a\": 1", "f.json"); }), Catch::StartsWith("f.json:1: "));
-  CHECK_THAT(errorOf(ErrorKind::checkFailed, [] { parseJson("{\"a\": 1, \"a\": 2}", "f.json"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\"a\": 1", "f.json"); }), Catch::StartsWith("f.json:1: "));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\"a\": 1, \"a\": 2}", "f.json"); }),
              Catch::Contains("stands twice"));
   CHECK_THROWS_AS(prettyText(json(std::nan(""))), std::logic_error);
 }
@@ -167,7 +167,7 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("entry point order") { plan.entryPoints["forward"] = {1, 0}, expected = "entryPoints.forward"; }
   SECTION("entry point range") { plan.entryPoints["forward"] = {0, 7}, expected = "7 is no kernel"; }
   SECTION("empty grid") { plan.kernels[1].grid[1] = 0, expected = "not positive"; }
-  CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { verify(plan, "p"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
              Catch::StartsWith("p: ") && Catch::Contains(expected));
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("a broken artifact is refused, naming the file") {
     plan["kernels"][0]["source"] = file;
     writeFile(folder / "out/plan.json", prettyText(plan));
   }
-  CHECK_THAT(errorOf(ErrorKind::checkFailed, [&] { readArtifact(folder / "out"); }), Catch::Contains(file));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }), Catch::Contains(file));
 }
 
 TEST_CASE("hand edits of a kernel are read") {

@@ -27,7 +27,7 @@ public:
       : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
     context.loadDialect<WeftDialect>();
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, where);
-    if (!module) throw diagnostics.error(ErrorKind::checkFailed, where + " is not a graph");
+    if (!module) throw diagnostics.error(ErrorKind::badInput, where + " is not a graph");
     for (GraphOp graph : module->getOps<GraphOp>())
       for (KernelOp region : graph.getBody().front().getOps<KernelOp>())
         if (!packsParameters(region, graph)) regions.push_back(region);
@@ -128,8 +128,8 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
   refreshLayouts(planned.plan);
   SelectedGraph graph(artifact.graph, where + "/graph.mlir");
   if (graph.size() != planned.plan.kernels.size())
-    throw Error::checkFailed("{}: graph.mlir holds {} kernels, plan.json {}", where, graph.size(),
-                             planned.plan.kernels.size());
+    throw Error::badInput("{}: graph.mlir holds {} kernels, plan.json {}", where, graph.size(),
+                          planned.plan.kernels.size());
   const json numbers = artifact.report.value("numbers", json::object());
   planned.plan.predictedSeconds = 0;
   for (size_t index = 0; index < graph.size(); ++index) {
@@ -139,7 +139,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     chosen.kernel.name = entry.name;
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
     if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
-      throw Error::checkFailed("{}: kernel '{}' has other operands in graph.mlir than in plan.json", where, entry.name);
+      throw Error::badInput("{}: kernel '{}' has other operands in graph.mlir than in plan.json", where, entry.name);
     chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);

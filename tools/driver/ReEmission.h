@@ -15,8 +15,8 @@ struct Replanned {
   std::string graph;  ///< graph.mlir with the plan's layouts and configurations
 };
 
-/// Throws Error(badInput) naming the kernel whose configuration is not legal, Error(checkFailed) when graph and plan do
-/// not describe the same kernels. Prices, bytes and dependencies are computed anew.
+/// Throws Error(badInput) naming the kernel whose configuration is not legal, or where graph and plan do not
+/// describe the same kernels. Prices, bytes and dependencies are computed anew.
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where);
 
 /// Files that are not what was generated last, by the hashes in the report; sorted.
