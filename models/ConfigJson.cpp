@@ -7,6 +7,7 @@
 #include "kernel/Nearest.h"
 #include "models/ConfigReader.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -15,19 +16,24 @@
 namespace weft::models {
 namespace {
 
-/// Dropout is off in inference; sizes outside a layer, token ids, precision and bookkeeping do not touch it.
+/// Probabilities of dropout in training: the layer that is built is the one of inference.
+// clang-format off
+const std::set<std::string> dropoutKeys = {
+    "activation_dropout", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout", "dropout",
+    "embd_pdrop", "hidden_dropout_prob", "qa_dropout", "resid_pdrop", "seq_classif_dropout", "summary_first_dropout"};
+// clang-format on
+
+/// Sizes outside a layer, token ids, precision and bookkeeping do not touch it.
 // clang-format off
 const std::set<std::string> harmlessKeys = {
-    "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "activation_dropout", "architectures",
-    "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "bos_token_id", "chunk_size_feed_forward",
-    "classifier_dropout", "directionality", "do_sample", "dropout", "dtype", "embd_pdrop", "eos_token_id",
-    "finetuning_task", "gradient_checkpointing", "hidden_dropout_prob", "id2label", "initializer_range",
-    "is_decoder", "label2id", "max_length", "max_position_embeddings", "max_window_layers", "n_ctx", "n_layer",
-    "n_layers", "n_positions", "num_hidden_layers", "output_attentions", "output_hidden_states", "output_past",
-    "pad_token_id", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head",
-    "pooler_type", "predict_special_tokens", "pretraining_tp", "problem_type", "qa_dropout",
-    "reorder_and_upcast_attn", "resid_pdrop", "return_dict", "seq_classif_dropout", "sinusoidal_pos_embds",
-    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "architectures", "bos_token_id",
+    "chunk_size_feed_forward", "directionality", "do_sample", "dtype", "eos_token_id", "finetuning_task",
+    "gradient_checkpointing", "id2label", "initializer_range", "is_decoder", "label2id", "max_length",
+    "max_position_embeddings", "max_window_layers", "n_ctx", "n_layer", "n_layers", "n_positions",
+    "num_hidden_layers", "output_attentions", "output_hidden_states", "output_past", "pad_token_id",
+    "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
+    "predict_special_tokens", "pretraining_tp", "problem_type", "reorder_and_upcast_attn", "return_dict",
+    "sinusoidal_pos_embds", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
     "task_specific_params", "tie_weights_", "tie_word_embeddings", "tokenizer_class", "torch_dtype",
     "transformers_version", "type_vocab_size", "use_cache", "vocab_size"};
 // clang-format on
@@ -125,7 +131,7 @@ double rotaryBase(ConfigReader &reader) {
   if (inner.text({"rope_type", "type"}, "default") != "default")
     throw reader.error(ErrorKind::unsupported, "rope_parameters", "only the rope_type \"default\" is supported");
   const double innerBase = inner.positive({"rope_theta"}, base);
-  const std::vector<std::string> others = inner.unread({});
+  const std::vector<std::string> others = inner.unread();
   if (!others.empty())
     throw reader.error(ErrorKind::unsupported, "rope_parameters",
                        fmt::format("unsupported: {}", fmt::join(others, ", ")));
@@ -141,7 +147,7 @@ void refuseMixedLayers(ConfigReader &reader) {
       throw reader.error(ErrorKind::unsupported, "layer_types", "only \"full_attention\" layers are supported");
 }
 
-LayerSpecification readLlama(ConfigReader &reader) {
+LayerSpecification readLlamaLike(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
   const int64_t groups = reader.integer({"num_key_value_heads"}).value_or(heads);
@@ -167,10 +173,15 @@ LayerSpecification readLlama(ConfigReader &reader) {
           .rotaryBase = rotaryBase(reader)};
 }
 
+LayerSpecification readLlama(ConfigReader &reader) {
+  reader.refuseValue("sliding_window", "a llama layer attends to all earlier keys; windows belong to model_type \"mistral\"");
+  return readLlamaLike(reader);
+}
+
 /// Llama with a sliding window; no biases.
 LayerSpecification readMistral(ConfigReader &reader) {
   const auto window = reader.integer({"sliding_window"});
-  LayerSpecification specification = readLlama(reader);
+  LayerSpecification specification = readLlamaLike(reader);
   specification.window = window;
   return specification;
 }
@@ -179,7 +190,7 @@ LayerSpecification readMistral(ConfigReader &reader) {
 LayerSpecification readQwen2(ConfigReader &reader) {
   reader.refuseFlag("use_sliding_window", "windows in some layers only are not supported");
   reader.integer({"sliding_window"});
-  LayerSpecification specification = readLlama(reader);
+  LayerSpecification specification = readLlamaLike(reader);
   specification.projectionBias = true;
   return specification;
 }
@@ -191,6 +202,31 @@ const std::map<std::string, FamilyReader> &familyReaders() {
       {"gpt2", readGpt2},   {"llama", readLlama},    {"mistral", readMistral},
       {"qwen2", readQwen2}, {"roberta", readBert},   {"xlm-roberta", readBert}};
   return readers;
+}
+
+/// Families whose positions are rows of a learned table, and the key that says how many. Rotary positions have no end.
+Keys positionKeys(Family family) {
+  if (family == Family::encoder) return {"max_position_embeddings"};
+  if (family == Family::decoder) return {"n_positions", "max_position_embeddings"};
+  return {};
+}
+
+/// Remembers the limit and keeps the default extent of j below it.
+void readPositions(ConfigReader &reader, ConfigDescription &description) {
+  const Keys keys = positionKeys(description.specification.family);
+  const auto count = keys.empty() ? std::nullopt : reader.integer(keys);
+  if (!count) return;
+  description.positionsKey = reader.find(keys.front()) ? keys.front() : keys.back();
+  description.positions = *count;
+  int64_t &steps = description.specification.dims["j"];
+  steps = std::min(steps, *count);
+}
+
+void sortUnread(const ConfigReader &reader, ConfigDescription &description) {
+  for (const std::string &key : reader.unread())
+    (harmlessKeys.count(key) ? description.ignoredKeys
+                             : dropoutKeys.count(key) ? description.dropoutKeys : description.unknownKeys)
+        .push_back(key);
 }
 
 /// "bert-large" of models/bert-large.json; the model type where the file is plainly called config.json.
@@ -218,8 +254,18 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where) {
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);
-  description.ignoredKeys = reader.unread(harmlessKeys);
+  readPositions(reader, description);
+  sortUnread(reader, description);
   return description;
+}
+
+void checkPositions(const ConfigDescription &description, const Dims &dims) {
+  if (description.positionsKey.empty()) return;
+  for (const char *axis : {"j", "k"})
+    if (dims.at(axis) > description.positions)
+      throw Error::badInput("{}: dimension {}={} is larger than key '{}' = {}: later positions have no embedding",
+                            description.specification.name, axis, dims.at(axis), description.positionsKey,
+                            description.positions);
 }
 
 ConfigDescription readConfig(const std::string &path) {

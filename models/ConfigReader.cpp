@@ -136,10 +136,10 @@ void ConfigReader::refuseValue(const std::string &key, std::string_view reason) 
   if (value && !isOff(*value)) throw error(ErrorKind::unsupported, key, reason);
 }
 
-std::vector<std::string> ConfigReader::unread(const std::set<std::string> &harmless) const {
+std::vector<std::string> ConfigReader::unread() const {
   std::vector<std::string> keys;
   for (const auto &[key, value] : object_.items())
-    if (!read_.count(key)) keys.push_back(harmless.count(key) ? key : key + " (unknown)");
+    if (!read_.count(key)) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
   return keys;
 }

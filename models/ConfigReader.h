@@ -40,8 +40,8 @@ public:
   /// The value, marked as read; null if absent.
   const nlohmann::json *find(const std::string &key);
 
-  /// Keys that nobody read: those of `harmless` by name, others with " (unknown)" appended; sorted.
-  std::vector<std::string> unread(const std::set<std::string> &harmless) const;
+  /// Keys that nobody read; sorted.
+  std::vector<std::string> unread() const;
 
   /// "config.json: key 'hidden_size' = 100: must be even", as an error of the given kind.
   Error error(ErrorKind kind, const std::string &key, std::string_view reason) const;

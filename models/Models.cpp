@@ -31,7 +31,7 @@ void checkRequest(const Request &request) {
 
 /// The layer that a preset's name, a config.json or a folder that holds one describes.
 ConfigDescription describe(const std::string &model) {
-  if (const PresetRow *preset = findPreset(model)) return {.specification = preset->specification, .ignoredKeys = {}};
+  if (const PresetRow *preset = findPreset(model)) return {.specification = preset->specification};
   std::error_code ignored;
   const std::filesystem::path inFolder = std::filesystem::path(model) / "config.json";
   if (std::filesystem::is_regular_file(inFolder, ignored)) return readConfig(inFolder.string());
@@ -62,8 +62,7 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   Model model;
   model.module = readMlir(request.model, context);
   model.description = {.name = std::filesystem::path(request.model).stem().string(),
-                       .dims = dimsOf(*model.module),
-                       .ignoredKeys = {}};
+                       .dims = dimsOf(*model.module)};
   return model;
 }
 
@@ -90,7 +89,10 @@ Model build(const Request &request, mlir::MLIRContext &context) {
   Model model;
   model.description = {.name = specification.name,
                        .dims = resolveDims(specification, request.dims),
-                       .ignoredKeys = std::move(described.ignoredKeys)};
+                       .ignoredKeys = described.ignoredKeys,
+                       .dropoutKeys = described.dropoutKeys,
+                       .unknownKeys = described.unknownKeys};
+  checkPositions(described, model.description.dims);
   LayerBuilder layer(context, specification, model.description.dims, request.dtype);
   model.module = layer.finish({buildFamily(layer)});
   verifyBuilt(*model.module, specification.name);

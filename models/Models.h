@@ -23,7 +23,9 @@ struct Request {
 struct Description {
   std::string name;                      ///< "paper-encoder"
   std::map<std::string, int64_t> dims;   ///< every dimension after overrides
-  std::vector<std::string> ignoredKeys;  ///< config.json keys that do not change the mathematics
+  std::vector<std::string> ignoredKeys = {};  ///< config.json keys that do not change the mathematics
+  std::vector<std::string> dropoutKeys = {};  ///< of a config.json: dropout of training, not built
+  std::vector<std::string> unknownKeys = {};  ///< of a config.json: not known, ignored
 };
 
 struct Model {

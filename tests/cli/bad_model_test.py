@@ -59,6 +59,28 @@ class BadModel(CommandTest):
         result = self.weft('import', 'config.json', '--json')
         self.assertIn('vocab_size', result.json()['ignoredKeys'])
 
+    def test_unknown_and_dropout_keys_stand_apart(self):
+        self.config(vocab_size=100, frobnicate=3)
+        lines = self.weft('import', 'config.json').err.splitlines()
+        self.assertIn('weft: note: keys not known, ignored: frobnicate', lines)
+        self.assertIn('weft: note: keys that do not change the mathematics: vocab_size', lines)
+        self.assertIn('weft: note: dropout of training, not built: attention_probs_dropout_prob, hidden_dropout_prob', lines)
+
+    def test_more_steps_than_learned_positions(self):
+        self.config()
+        self.refuses(2, 'config.json', '--dim', 'j=256', says=['j=256', "'max_position_embeddings' = 128"])
+        self.assertEqual(self.weft('import', 'config.json', '--json').json()['dims']['j'], 128)
+        gpt2 = {'model_type': 'gpt2', 'n_embd': 64, 'n_head': 4, 'n_positions': 32}
+        self.write('gpt2.json', json.dumps(gpt2))
+        self.refuses(2, 'gpt2.json', '--dim', 'j=64', says=['j=64', "'n_positions' = 32"])
+
+    def test_window_of_a_family_without_one(self):
+        llama = {'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128}
+        self.write('llama.json', json.dumps({**llama, 'sliding_window': 16}))
+        self.refuses(3, 'llama.json', says=["'sliding_window' = 16", 'mistral'])
+        self.write('llama.json', json.dumps({**llama, 'sliding_window': None}))
+        self.weft('import', 'llama.json')
+
 
 class BadDimension(CommandTest):
     def refuses(self, *dims, says=()):

@@ -66,6 +66,15 @@ std::string ProposedVariant::name() const {
   return rewrites.empty() ? "unchanged" : fmt::format("{}", fmt::join(rewrites, "+"));
 }
 
+void noteUnusedKeys(const models::Description &description) {
+  const auto note = [](const char *reason, const std::vector<std::string> &keys) {
+    if (!keys.empty()) printNote(fmt::format("{}: {}", reason, fmt::join(keys, ", ")));
+  };
+  note("keys that do not change the mathematics", description.ignoredKeys);
+  note("dropout of training, not built", description.dropoutKeys);
+  note("keys not known, ignored", description.unknownKeys);
+}
+
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
     : modelFlags(std::move(model)), choices(std::move(choices)), context(std::make_unique<mlir::MLIRContext>()) {
   this->choices.check();

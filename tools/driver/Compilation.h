@@ -49,6 +49,9 @@ struct Selected {
   const SelectedVariant &best() const { return variants.front(); }
 };
 
+/// Says on standard error which keys of a config.json did not influence the graph, and why, one line a reason.
+void noteUnusedKeys(const models::Description &description);
+
 class Compilation {
 public:
   Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);

@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 json modelReport(const models::Description &description) {
-  return {{"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys}};
+  return {{"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
+          {"dropoutKeys", description.dropoutKeys}, {"unknownKeys", description.unknownKeys}};
 }
 
 json statisticsReport(const select::Statistics &statistics) {

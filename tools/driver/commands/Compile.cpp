@@ -86,8 +86,7 @@ int run(const CompileFlags &flags, bool json) {
 
   Compilation compilation(flags.model, flags.choices, flags.target);
   compilation.import();
-  if (const auto &ignored = compilation.description().ignoredKeys; !ignored.empty())
-    printNote(fmt::format("keys that do not change the mathematics: {}", fmt::join(ignored, ", ")));
+  noteUnusedKeys(compilation.description());
   if (last == Phase::import) {
     writeText(flags, Compilation::print(compilation.graph()));
     return 0;

@@ -25,13 +25,13 @@ Action addImport(CLI::App &command) {
     if (json) {
       if (flags->output != "-") writeFile(flags->output, graph);
       nlohmann::json object = {
-          {"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys}};
+          {"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
+          {"dropoutKeys", description.dropoutKeys}, {"unknownKeys", description.unknownKeys}};
       if (flags->output == "-") object["graph"] = graph;
       printResult(object);
       return 0;
     }
-    if (!description.ignoredKeys.empty())
-      printNote(fmt::format("keys that do not change the mathematics: {}", fmt::join(description.ignoredKeys, ", ")));
+    noteUnusedKeys(description);
     writeFile(flags->output, graph);
     return 0;
   };
