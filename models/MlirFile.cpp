@@ -80,6 +80,14 @@ mlir::OwningOpRef<mlir::ModuleOp> readMlir(const std::string &path, mlir::MLIRCo
   return module;
 }
 
+mlir::OwningOpRef<mlir::ModuleOp> parseMlir(const std::string &text, const std::string &path, mlir::MLIRContext &context) {
+  CapturedDiagnostics diagnostics(context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, path);
+  if (!module) throw Error(ErrorKind::badInput, diagnostics.text(path));
+  requireOneGraph(*module, path);
+  return module;
+}
+
 void verifyBuilt(mlir::ModuleOp module, const std::string &name) {
   CapturedDiagnostics diagnostics(*module.getContext());
   if (mlir::failed(mlir::verify(module)))

@@ -14,6 +14,9 @@ namespace weft::models {
 /// verify, and for a module that is not exactly one weft.graph.
 mlir::OwningOpRef<mlir::ModuleOp> readMlir(const std::string &path, mlir::MLIRContext &context);
 
+/// The same for text that was read already; `path` names it in diagnostics.
+mlir::OwningOpRef<mlir::ModuleOp> parseMlir(const std::string &text, const std::string &path, mlir::MLIRContext &context);
+
 /// Runs the verifier; Error(checkFailed) with the diagnostic, for graphs that we built ourselves.
 void verifyBuilt(mlir::ModuleOp module, const std::string &name);
 

@@ -60,7 +60,8 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   if (request.part != "layer")
     throw Error::badInput("{}: part '{}' cannot be taken out of a .mlir file", request.model, request.part);
   Model model;
-  model.module = readMlir(request.model, context);
+  model.module = request.text.empty() ? readMlir(request.model, context)
+                                      : parseMlir(request.text, request.model, context);
   model.description = {.name = std::filesystem::path(request.model).stem().string(),
                        .dims = dimsOf(*model.module)};
   return model;

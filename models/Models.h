@@ -17,6 +17,7 @@ struct Request {
   std::string model;                     ///< preset name, or path of a config.json or .mlir
   std::map<std::string, int64_t> dims = {};  ///< --dim overrides: b, j, k, h, g, p, w, i, u
   DType dtype = DType::f16;
+  std::string text = {};                 ///< of a .mlir model: what to read instead of the whole file
   std::string part = "layer";            ///< "attention" or "layer"
 };
 

@@ -86,8 +86,7 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
       const FuseOptions options{.rules = parseFuseRules(rules), .forced = pairs("together", together),
                                 .forbidden = pairs("apart", apart)};
       const FusionResult result = proposeFusions(graph, options);
-      graph->setAttr(candidatesName, candidatesAttribute(graph, result));
-      addRecords(graph, result.records);
+      attachFusions(graph, result);
     };
     if (!reportErrors(graph, body))
       signalPassFailure();
@@ -104,6 +103,16 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
 };
 
 }  // namespace
+
+void attachFusions(mlir::Operation *graph, const FusionResult &fusions) {
+  graph->setAttr(candidatesName, candidatesAttribute(graph, fusions));
+  addRecords(mlir::cast<GraphOp>(graph), fusions.records);
+}
+
+void detachFusions(mlir::Operation *graph) {
+  graph->removeAttr(candidatesName);
+  graph->removeAttr(recordsName);
+}
 
 FuseRules parseFuseRules(const std::string &text) {
   if (text == "paper") return FuseRules::paper;

@@ -55,6 +55,11 @@ FuseRules parseFuseRules(const std::string &text);
 /// Candidates as a graph attribute: [{name, ops, pattern}].
 mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &fusions);
 
+/// Writes a proposal into its graph as the attributes weft.candidates and weft.records; earlier records are kept.
+void attachFusions(mlir::Operation *graph, const FusionResult &fusions);
+/// Takes both away: a graph that is proposed for again starts without them.
+void detachFusions(mlir::Operation *graph);
+
 void registerGraphPipeline();  ///< --graph-pipeline: all passes with their defaults
 void registerWeftPasses();     ///< for weft-opt: --fuse, --decompose-softmax, --stack-projections, --fold-scale
 

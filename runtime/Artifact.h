@@ -96,7 +96,7 @@ struct Plan {
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
-/// Checks what types cannot: indices resolve, layouts are permutations, kernels are in a topological order, nothing is read
+/// Checks what types cannot: sizes are not negative, indices resolve, layouts are permutations, kernels are in a topological order, nothing is read
 /// before it is written. Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact,
 /// where a failure is a bug of the writer.
 void verify(const Plan &plan, const std::string &where);

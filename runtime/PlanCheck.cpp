@@ -17,6 +17,7 @@ public:
   PlanChecker(const Plan &plan, const std::string &where) : plan(plan), where(where) {}
 
   void run() const {
+    require(plan.workspaceBytes >= 0, "workspaceBytes", fmt::format("{} bytes are less than none", plan.workspaceBytes));
     for (size_t i = 0; i < plan.tensors.size(); ++i)
       checkTensor(plan.tensors[i], fmt::format("tensors[{}]", i));
     std::set<std::string> names;

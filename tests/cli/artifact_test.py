@@ -187,6 +187,30 @@ class HandEdits(CommandTest):
             with self.subTest(says):
                 self.refuses_plan('plan.json', says)
 
+    def test_plans_that_contradict_the_graph(self):
+        tensor = next(index for index, tensor in enumerate(self.plan['tensors']) if tensor['role'] == 'argument')
+        extents = [extent * 2 for extent in self.plan['tensors'][tensor]['extents']]
+        edits = {'dims.j is 17': lambda plan: plan['dims'].update(j=17),
+                 'dtype is "f32"': lambda plan: plan.update(dtype='f32'),
+                 'but f16 in graph.mlir': lambda plan: plan['tensors'][tensor].update(dtype='f32'),
+                 'in graph.mlir': lambda plan: plan['tensors'][tensor].update(extents=extents),
+                 'extents and dtype f16 make': lambda plan: plan['tensors'][tensor].update(bytes=2),
+                 'workspaceBytes': lambda plan: plan.update(workspaceBytes=-1),
+                 'v100 is model-only': lambda plan: plan.update(device='v100')}
+        good = json.dumps(self.plan)
+        for says, edit in edits.items():
+            self.plan = json.loads(good)
+            edit(self.plan)
+            with self.subTest(says):
+                self.refuses_plan('plan.json', says)
+
+    def test_derived_numbers_are_computed_anew(self):
+        before = self.files('out')
+        self.plan.update(workspaceBytes=7, lowerBoundSeconds=1, predictedSeconds=2)
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.weft('emit', 'out')
+        self.assertEqual(self.files('out'), before)
+
     def test_missing_files(self):
         for name in ('graph.mlir', 'report.json', self.kernel['source']):
             shutil.copytree(self.folder / 'out', self.folder / 'broken')

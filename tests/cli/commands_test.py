@@ -43,15 +43,58 @@ class Usage(CommandTest):
 
 class Phases(CommandTest):
     def test_graph_between_phases(self):
-        imported = self.weft('compile', *LAYER, '--stop-after', 'import').out
-        self.assertEqual(imported, self.weft('import', *LAYER).out)
-        self.write('graph.mlir', imported)
-        from_file = self.weft('compile', 'graph.mlir', '--stop-after', 'attention').out
-        self.assertIn('// variant: ', from_file)
-        self.assertEqual(from_file.count('weft.graph'), from_file.count('// variant: '))
-        selected = self.weft('compile', 'graph.mlir', '--stacking', 'three', '--attention', 'unfused', '--stop-after', 'select').out
-        self.assertIn('weft.kernel', selected)
-        self.assertIn('layouts', selected)
+        """What every phase prints, the next one reads; the choice is that of one run from the start."""
+        direct = self.weft('select', *LAYER, '--json').json()['variants']
+        self.write('import.mlir', self.weft('compile', *LAYER, '--stop-after', 'import').out)
+        self.assertEqual(self.weft('import', 'import.mlir').out, self.weft('import', *LAYER).out)
+        previous = 'import'
+        for phase in ('algebra', 'attention', 'fuse'):
+            text = self.weft('compile', f'{previous}.mlir', '--start-from', 'import' if previous == 'import' else phase,
+                             '--stop-after', phase).out
+            self.assertGreater(text.count('// variant: '), 1)
+            self.assertEqual(text.count('// variant: '), text.count('// -----') + 1)
+            self.write(f'{phase}.mlir', text)
+            previous = phase
+        self.assertIn('weft.candidates', text)
+        self.assertIn('weft.records', text)
+        names = {variant['name'] for variant in direct}
+        for phase in ('attention', 'fuse'):
+            resumed = self.weft('select', f'{phase}.mlir', '--start-from', 'fuse', '--json').json()['variants']
+            self.assertEqual({variant['name'] for variant in resumed}, names)
+            self.assertEqual(resumed[0]['seconds'], direct[0]['seconds'])
+        self.weft('compile', 'fuse.mlir', '--start-from', 'fuse', '--variant', direct[0]['name'], '--stop-after', 'emit',
+                  '-o', 'out')
+        self.assertEqual(json.loads((self.folder / 'out/plan.json').read_text())['variant'], direct[0]['name'])
+        self.weft('emit', 'out')
+
+    def test_files_of_several_variants(self):
+        self.write('several.mlir', self.weft('compile', *LAYER, '--stop-after', 'attention').out)
+        self.fails(2, 'import', 'several.mlir', says=['several.mlir', 'unchanged', '--variant'])
+        self.fails(2, 'compile', 'several.mlir', '--start-from', 'fuse', '--variant', 'unchange', '-o', 'out',
+                   says=["'unchange'", "'unchanged'"])
+        one = self.weft('compile', 'several.mlir', '--start-from', 'fuse', '--stop-after', 'fuse', '--variant', 'unchanged').out
+        self.assertEqual(one.count('// variant: '), 1)
+        text = (self.folder / 'several.mlir').read_text()
+        line = text[:text.rindex('weft.contract')].count('\n') + 1
+        self.write('several.mlir', text[:text.rindex('weft.contract')] + 'weft.contrakt' + text[text.rindex('weft.contract') + 13:])
+        self.fails(2, 'select', 'several.mlir', '--start-from', 'fuse', says=[f'several.mlir:{line}:'])
+
+    def test_a_selected_graph_is_not_selected_again(self):
+        self.write('selected.mlir', self.weft('compile', *TINY, '--stop-after', 'select').out)
+        self.assertIn('weft.kernel', (self.folder / 'selected.mlir').read_text())
+        self.weft('import', 'selected.mlir')
+        self.fails(2, 'select', 'selected.mlir', '--start-from', 'fuse', says=['weft.kernel', 'weft emit'])
+
+    def test_candidates_of_the_whole_model_are_counted_at_once(self):
+        text = self.weft('opt', 'paper-encoder', '--candidates', timeout=60).out
+        self.assertIn('configurations', text)
+
+    def test_forced_fusion_says_why_not(self):
+        records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
+        refused = next(record for variant in records.values() for record in variant
+                       if not record['accepted'] and len(record['ops']) == 2 and record['code'] == 'F021')
+        pair = '{},{}'.format(*refused['ops'])
+        self.fails(3, 'select', *TINY, '--fuse', pair, says=['--fuse ' + pair, 'F021 ' + refused['reason']])
 
     def test_records_and_candidates(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
@@ -67,7 +110,9 @@ class Phases(CommandTest):
         self.assertTrue(self.weft('compile', *TINY, '--stop-after', 'lower').out.strip())
 
     def test_start_from_an_artifact(self):
-        self.weft('compile', *TINY, '--stop-after', 'emit', '-o', 'out')
+        stopped = self.weft('compile', *TINY, '--stop-after', 'emit', '-o', 'out').out
+        self.assertIn('cubins: skipped, --stop-after emit\n', stopped)
+        self.assertNotIn('0 built', stopped)
         self.weft('compile', 'out', '--start-from', 'emit', '-o', 'again')
         self.weft('compile', *TINY, '-o', 'direct')
         again, direct = self.files('again'), self.files('direct')

@@ -16,7 +16,8 @@ int64_t count(const runtime::Plan &plan, const std::string &family) {
 }
 
 std::string buildLine(const runtime::Plan &plan, const BuildSummary &build) {
-  if (build.skipped) return "cubins: skipped, no NVRTC";
+  for (const std::string &note : plan.notes)
+    if (note.starts_with("cubins: ")) return note;  // why there are none
   std::string text = fmt::format("cubins for {}: {} built, {} from the cache", plan.target, build.built, build.fromCache);
   for (const runtime::PlanKernel &kernel : plan.kernels)
     if (kernel.spillBytes > 0) text += fmt::format("\n  {} spills {} B a thread", kernel.name, kernel.spillBytes);

@@ -46,11 +46,13 @@ int takeBuffer(std::vector<Buffer> &buffers, int64_t bytes) {
   }
   Buffer &buffer = buffers[size_t(best)];
   buffer.free = false;
-  buffer.bytes = std::max(buffer.bytes, (bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment);
+  buffer.bytes = std::max(buffer.bytes, alignedBytes(bytes));
   return best;
 }
 
 }  // namespace
+
+int64_t alignedBytes(int64_t bytes) { return (bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment; }
 
 void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf) {
   std::vector<Buffer> buffers;

@@ -7,6 +7,9 @@
 
 namespace weft::driver {
 
+/// What a temporary of so many bytes takes: whole units of 256 bytes, as cudaMalloc aligns.
+int64_t alignedBytes(int64_t bytes);
+
 /// Gives every tensor a buffer: arguments and results their own, temporaries share buffers once their last reader is
 /// done (best fit, in kernel order), views the buffer of the tensor in `viewOf` (-1: no view). Sets workspaceBytes.
 void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf);

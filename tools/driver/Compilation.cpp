@@ -7,6 +7,7 @@
 #include "passes/Describe.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/VariantFile.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -60,10 +61,18 @@ Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
   return layout;
 }
 
+void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name) {
+  std::vector<std::string> names;
+  for (const ProposedVariant &variant : variants) names.push_back(variant.name());
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw Error::badInput("no variant '{}'{}", name, nearestAndKnown(name, names));
+  std::erase_if(variants, [&](const ProposedVariant &variant) { return variant.name() != name; });
+}
+
 }  // namespace
 
 std::string ProposedVariant::name() const {
-  return rewrites.empty() ? "unchanged" : fmt::format("{}", fmt::join(rewrites, "+"));
+  return variantName(rewrites);
 }
 
 void noteUnusedKeys(const models::Description &description) {
@@ -86,37 +95,81 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
 
 Compilation::~Compilation() = default;
 
-void Compilation::import() {
+void Compilation::import(Phase first) {
+  if (modelFlags.model.ends_with(".mlir")) {
+    importVariants(first);
+    return;
+  }
   const models::Request request{.model = modelFlags.model, .dims = modelFlags.dimensions(),
                                 .dtype = modelFlags.elementType(), .part = modelFlags.part};
   CapturedDiagnostics diagnostics(*context);
-  model = models::build(request, *context);
-  if (!model->module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
-  graphOf(*model->module);
+  models::Model model = models::build(request, *context);
+  if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
+  graphOf(*model.module);
+  described = std::move(model.description);
+  imported.push_back({.rewrites = {}, .module = std::move(model.module)});
 }
 
-std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const {
+void Compilation::importVariants(Phase first) {
+  const std::vector<VariantText> texts = splitVariants(readFile(modelFlags.model));
+  std::vector<std::string> names;
+  for (const VariantText &variant : texts) names.push_back(variantName(variant.rewrites));
+  const bool several = texts.size() > 1, chosen = several && !choices.variant.empty();
+  if (chosen && std::find(names.begin(), names.end(), choices.variant) == names.end())
+    throw Error::badInput("{}: no variant '{}'{}", modelFlags.model, choices.variant,
+                          nearestAndKnown(choices.variant, names));
+  if (several && !chosen && first < Phase::attention)
+    throw Error::badInput("{}: holds {} variants ({}); name one with --variant, or go on with all by --start-from "
+                          "attention or fuse", modelFlags.model, texts.size(), fmt::join(names, ", "));
+  for (size_t index = 0; index < texts.size(); ++index) {
+    if (chosen && names[index] != choices.variant) continue;
+    models::Model model = models::build({.model = modelFlags.model, .dims = modelFlags.dimensions(),
+                                         .dtype = modelFlags.elementType(), .text = texts[index].text,
+                                         .part = modelFlags.part}, *context);
+    graphOf(*model.module);
+    if (imported.empty()) described = std::move(model.description);
+    imported.push_back({.rewrites = texts[index].rewrites, .module = std::move(model.module)});
+  }
+  isVariantChosen = chosen;
+}
+
+std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Phase first, Phase last) const {
   std::vector<ProposedVariant> result;
   if (first >= Phase::fuse || last < Phase::algebra) {
     ProposedVariant whole;
-    whole.module = model->module.get().clone();
+    whole.rewrites = variant.rewrites;
+    whole.module = variant.module.get().clone();
+    detachFusions(graphOf(*whole.module));
     result.push_back(std::move(whole));
     return result;
   }
   VariantOptions options{.attention = choices.attention, .stacking = choices.stacking};
   if (last < Phase::attention) options.attention = "unfused";
   if (first >= Phase::attention) options.stacking = "separate";
-  CapturedDiagnostics diagnostics(*context);
-  for (Variant &variant : proposeVariants(*model->module, options)) {
+  for (Variant &rewritten : proposeVariants(*variant.module, options)) {
     ProposedVariant proposed;
-    proposed.rewrites = std::move(variant.rewrites);
-    proposed.module = std::move(variant.module);
+    proposed.rewrites = variant.rewrites;
+    proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(), rewritten.rewrites.end());
+    proposed.module = std::move(rewritten.module);
     result.push_back(std::move(proposed));
+  }
+  return result;
+}
+
+std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const {
+  std::vector<ProposedVariant> result;
+  CapturedDiagnostics diagnostics(*context);
+  for (const Variant &variant : imported) {
+    if (!graphOf(*variant.module)->getRegion(0).getOps<KernelOp>().empty())
+      throw Error::badInput("{}: its kernels are chosen already (weft.kernel); go on from the graph before selection, or "
+                            "from the artifact with weft emit", modelFlags.model);
+    for (ProposedVariant &proposed : rewriteOne(variant, first, last)) result.push_back(std::move(proposed));
   }
   if (result.empty())
     throw diagnostics.error(ErrorKind::unsupported,
                             fmt::format("no variant of the graph has --attention {} and --stacking {}",
                                         choices.attention, choices.stacking));
+  if (!choices.variant.empty() && !isVariantChosen) keepVariant(result, choices.variant);
   return result;
 }
 
@@ -136,21 +189,56 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::
   return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden};
 }
 
+namespace {
+
+bool holdsBoth(const std::vector<int> &ops, const std::pair<int, int> &pair) {
+  const auto holds = [&](int op) { return std::find(ops.begin(), ops.end(), op) != ops.end(); };
+  return holds(pair.first) && holds(pair.second);
+}
+
+/// The attempt that says most about a pair: that of the two alone, else the smallest that held both.
+const FusionRecord *refusalOf(const std::pair<int, int> &pair, const FusionResult &fusions) {
+  const FusionRecord *best = nullptr;
+  for (const FusionRecord &record : fusions.records)
+    if (!record.accepted && holdsBoth(record.ops, pair) && (!best || record.ops.size() < best->ops.size())) best = &record;
+  return best;
+}
+
+/// Why a variant cannot fuse what --fuse names; empty if it can.
+std::string refusedPair(const ProposedVariant &variant) {
+  for (const std::pair<int, int> &pair : variant.forced) {
+    const auto &candidates = variant.fusions.candidates;
+    if (std::any_of(candidates.begin(), candidates.end(),
+                    [&](const FusionCandidate &candidate) { return holdsBoth(candidate.ops, pair); }))
+      continue;
+    const FusionRecord *record = refusalOf(pair, variant.fusions);
+    return fmt::format("variant {}: ops {} and {} are not fused: {}", variant.name(), pair.first, pair.second,
+                       record ? describe(*record) : "no fusion pattern joins them");
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   std::vector<ProposedVariant> kept;
-  std::vector<std::string> missingSomewhere;
+  std::vector<std::string> missingSomewhere, refused;
+  std::set<std::string> labels;  // of the ops of all variants
   for (ProposedVariant &variant : rewrite(first, Phase::attention)) {
     std::vector<std::string> missing;
+    for (const FlowOp &op : describeGraph(graphOf(*variant.module)).flow.ops) labels.insert(op.label);
     const FuseOptions options = fuseOptions(variant, missing);
     if (!missing.empty()) {
       missingSomewhere = missing;
       continue;
     }
     variant.fusions = proposeFusions(graphOf(*variant.module), options);
-    kept.push_back(std::move(variant));
+    if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
+    else kept.push_back(std::move(variant));
   }
-  std::vector<std::string> names;
-  for (const FlowOp &op : describeGraph(graphOf(*model->module)).flow.ops) names.push_back(op.label);
+  const std::vector<std::string> names(labels.begin(), labels.end());
+  if (kept.empty() && !refused.empty())
+    throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "), fmt::join(refused, "\n  "));
   if (kept.empty())
     throw Error::badInput("--fuse: no variant of the graph has an op '{}'{}", missingSomewhere.front(),
                           nearestAndKnown(missingSomewhere.front(), names));
@@ -241,6 +329,12 @@ std::string Compilation::print(mlir::ModuleOp module) {
   module.print(stream);
   text += '\n';
   return text;
+}
+
+std::string Compilation::printWithFusions(const ProposedVariant &variant) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = variant.module.get().clone();
+  attachFusions(graphOf(*module), variant.fusions);
+  return print(*module);
 }
 
 }  // namespace weft::driver

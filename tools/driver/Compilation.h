@@ -7,6 +7,7 @@
 #include "passes/Passes.h"
 #include "passes/select/Selection.h"
 #include "tools/driver/Flags.h"
+#include "tools/driver/Phase.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -58,11 +59,12 @@ public:
   ~Compilation();
 
   /// Builds the graph of the model. `Error(badInput)` or `Error(unsupported)`, with locations where there are any.
-  void import();
-  const models::Description &description() const { return model->description; }
-  mlir::ModuleOp graph() const { return *model->module; }
+  /// A file may hold several variants (VariantFile.h): all are kept when `first` takes several, else --variant must name one.
+  void import(Phase first = Phase::import);
+  const models::Description &description() const { return described; }
+  mlir::ModuleOp graph() const { return *imported.front().module; }
 
-  /// Runs the proposing passes. From Phase::fuse on, the imported graph is taken as the only variant.
+  /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are.
   std::vector<ProposedVariant> propose(Phase first) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
@@ -77,8 +79,12 @@ public:
 
   /// A graph in its text form.
   static std::string print(mlir::ModuleOp module);
+  /// The same with the candidates and the records of the variant as attributes.
+  static std::string printWithFusions(const ProposedVariant &variant);
 
 private:
+  void importVariants(Phase first);
+  std::vector<ProposedVariant> rewriteOne(const Variant &variant, Phase first, Phase last) const;
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
   void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
   Selected selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const;
@@ -87,7 +93,9 @@ private:
   ChoiceFlags choices;
   std::unique_ptr<CostModel> prices;
   std::unique_ptr<mlir::MLIRContext> context;
-  std::optional<models::Model> model;
+  models::Description described;
+  std::vector<Variant> imported;  ///< at least one; several from a file of variants
+  bool isVariantChosen = false;   ///< --variant named one of the file's, not one of the proposed
 };
 
 }  // namespace weft::driver

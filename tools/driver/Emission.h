@@ -26,6 +26,9 @@ using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chose
 /// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf);
 
+/// The plan's note of an artifact whose kernels were emitted only.
+inline constexpr const char *stoppedNote = "cubins: skipped, --stop-after emit";
+
 /// What a build did, for the console; never part of the artifact, which is the same whether the cache was warm.
 struct BuildSummary {
   size_t built = 0, fromCache = 0;

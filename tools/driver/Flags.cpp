@@ -81,6 +81,8 @@ void ChoiceFlags::declare(CLI::App &command) {
   command.add_option("--attention", attention, "auto, unfused or decomposed")->capture_default_str()->type_name("KIND");
   command.add_option("--stacking", stacking, "of the Q, K, V projections: auto, separate, two or three")
       ->capture_default_str()->type_name("KIND");
+  command.add_option("--variant", variant, "only this variant, of those in a file of several, else of those proposed")
+      ->type_name("NAME");
   command.add_option("--fuse-rules", fuseRules, "paper, default or none")->capture_default_str()->type_name("RULES");
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
   command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
@@ -121,11 +123,12 @@ std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
   return parseBytes(maxMemory, "--max-memory");
 }
 
-void TargetFlags::declare(CLI::App &command) {
+void TargetFlags::declare(CLI::App &command, bool builds) {
   command.add_option("--device", deviceName, "GPU to choose for; see weft devices")->capture_default_str()->type_name("GPU");
   command.add_option("--target", target, "architecture to emit for; default: the device's")->type_name("SM");
   command.add_option("--profile", profile, "measured times; default: the analytic model")->type_name("FILE");
-  command.add_flag("--strict", strict, "exit 4 instead of falling back: no cubins, no measured time");
+  command.add_flag("--strict", strict, builds ? "exit 4 where NVRTC is missing, and where --profile lacks a kernel's time"
+                                              : "exit 4 where --profile lacks the time of a kernel that is priced");
 }
 
 const Device &TargetFlags::device() const { return findDevice(deviceName); }
@@ -147,9 +150,11 @@ std::string TargetFlags::architecture() const {
 }
 
 void PhaseFlags::declare(CLI::App &command) {
-  const std::string names = fmt::format("{}", fmt::join(phaseNames(), ", "));
-  command.add_option("--start-from", startFrom, "first phase: " + names)->capture_default_str()->type_name("PHASE");
-  command.add_option("--stop-after", stopAfter, "last phase")->capture_default_str()->type_name("PHASE");
+  command.add_option("--start-from", startFrom,
+                     "first phase: import; algebra, attention or fuse on a graph; lower, emit or build on an artifact")
+      ->capture_default_str()->type_name("PHASE");
+  command.add_option("--stop-after", stopAfter, fmt::format("last phase: {}", fmt::join(phaseNames(), ", ")))
+      ->capture_default_str()->type_name("PHASE");
 }
 
 Phase PhaseFlags::first() const { return parsePhase(startFrom); }

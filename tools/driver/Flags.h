@@ -43,6 +43,7 @@ struct ChoiceFlags {
   std::string attention = "auto";
   std::string stacking = "auto";
   std::string fuseRules = "default";
+  std::string variant;  ///< empty: all
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
   std::string maxMemory;
@@ -64,7 +65,8 @@ struct TargetFlags {
   std::string profile;
   bool strict = false;
 
-  void declare(CLI::App &command);
+  /// `builds`: whether the command makes cubins; --strict promises what the command can break.
+  void declare(CLI::App &command, bool builds);
   const Device &device() const;
   /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled and for an architecture
   /// that no kernel family declares.

@@ -10,6 +10,7 @@
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/PlanConfiguration.h"
+#include "tools/driver/PlanConsistency.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -119,6 +120,14 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
   entry.bound = nameOf(chosen.cost.bound);
 }
 
+/// The bound is selection's: it holds for the model that selected, and no edit of the plan changes it.
+double lowerBoundOf(const runtime::Artifact &artifact, const CostModel &costModel) {
+  if (artifact.plan.costModel != costModel.description()) return 0;
+  for (const json &variant : artifact.report.value("variants", json::array()))
+    if (variant.value("name", "") == artifact.plan.variant) return variant.value("lowerBound", 0.0);
+  return 0;
+}
+
 }  // namespace
 
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where) {
@@ -140,6 +149,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
     if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
       throw Error::badInput("{}: kernel '{}' has other operands in graph.mlir than in plan.json", where, entry.name);
+    checkOperands(planned.plan, entry, chosen.kernel, where + "/plan.json");
     chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);
@@ -147,6 +157,9 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     planned.plan.predictedSeconds += entry.seconds;
     planned.kernels.push_back(std::move(chosen));
   }
+  checkHeader(planned.plan, where + "/plan.json");
+  planned.plan.workspaceBytes = workspaceOf(planned.plan);
+  planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, costModel);
   planned.plan.costModel = costModel.description();
   result.graph = graph.print();
   return result;

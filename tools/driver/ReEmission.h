@@ -16,7 +16,7 @@ struct Replanned {
 };
 
 /// Throws Error(badInput) naming the kernel whose configuration is not legal, or where graph and plan do not
-/// describe the same kernels. Prices, bytes and dependencies are computed anew.
+/// describe the same kernels. Prices, bytes and the workspace are computed anew.
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where);
 
 /// Files that are not what was generated last, by the hashes in the report; sorted.

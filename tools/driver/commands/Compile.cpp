@@ -10,6 +10,7 @@
 #include "tools/driver/commands/Emit.h"
 #include "tools/driver/commands/Listings.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace weft::driver {
@@ -26,7 +27,7 @@ struct CompileFlags {
 /// Phases that hand over lists instead of files cannot be started from.
 void checkFirst(Phase first) {
   if (first == Phase::configure || first == Phase::select)
-    throw Error::unsupported("--start-from {}: the phases before it hand over candidates, not a file; start from fuse",
+    throw Error::unsupported("--start-from {}: the phases before it hand over configurations, not a file; start from fuse",
                              nameOf(first));
 }
 
@@ -42,7 +43,8 @@ PlannedKernels plan(const Compilation &compilation, const Selected &selected, co
   planned.plan.model = description.name;
   planned.plan.variant = selected.best().proposed.name();
   planned.plan.dims = description.dims;
-  planned.plan.dtype = flags.model.dtype;
+  const auto argument = std::ranges::find(planned.plan.tensors, "argument", &runtime::PlanTensor::role);
+  planned.plan.dtype = argument == planned.plan.tensors.end() ? flags.model.dtype : argument->dtype;
   planned.plan.device = compilation.costModel().device().name;
   planned.plan.costModel = compilation.costModel().description();
   return planned;
@@ -61,7 +63,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   BuildSummary build;
   runtime::Artifact artifact;
   if (last >= Phase::build) artifact.cubins = buildCubins(planned.plan, emitted, flags.target.strict, build);
-  else planned.plan.notes.emplace_back("cubins: skipped, --stop-after emit");
+  else planned.plan.notes.emplace_back(stoppedNote);
   artifact.report = makeReport(compilation, selected, planned, emitted);
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
@@ -85,7 +87,7 @@ int run(const CompileFlags &flags, bool json) {
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
 
   Compilation compilation(flags.model, flags.choices, flags.target);
-  compilation.import();
+  compilation.import(first);
   noteUnusedKeys(compilation.description());
   if (last == Phase::import) {
     writeText(flags, Compilation::print(compilation.graph()));
@@ -98,7 +100,8 @@ int run(const CompileFlags &flags, bool json) {
   std::vector<ProposedVariant> proposed = compilation.propose(first);
   if (last == Phase::fuse || last == Phase::configure) {
     const Device &device = compilation.costModel().device();
-    writeText(flags, last == Phase::fuse ? printFusions(proposed, device, json) : printCandidates(proposed, device, json));
+    if (last == Phase::configure) writeText(flags, printCandidates(proposed, device, json));
+    else writeText(flags, json ? printFusions(proposed, device, json) : printProposals(proposed));
     return 0;
   }
   Selected selected = compilation.select(std::move(proposed));
@@ -115,7 +118,7 @@ Action addCompile(CLI::App &command) {
   auto flags = std::make_shared<CompileFlags>();
   flags->model.declare(command);
   flags->choices.declare(command);
-  flags->target.declare(command);
+  flags->target.declare(command, true);
   flags->phases.declare(command);
   command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");

@@ -19,6 +19,13 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
                                 : measuredCostModel(target.device(), target.profile, target.strict);
 }
 
+/// The device comes from the plan. One for which nothing can be emitted is taken only with --target, as compile does.
+void checkDevice(const runtime::Plan &plan, const TargetFlags &target, const std::string &folder) {
+  if (!findDevice(plan.device).canEmit && target.target.empty())
+    throw Error::badInput("{}/plan.json: device {} is model-only, but target is {}; --target {} says that this is meant",
+                          folder, plan.device, plan.target, plan.target);
+}
+
 /// Puts hand-edited files back over generated text, and builds exactly them.
 void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &edited, EmittedPlan &emitted,
                runtime::Plan &plan) {
@@ -54,6 +61,7 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
 
 int emitAgain(EmitRequest request, bool json) {
   const runtime::Artifact before = runtime::readArtifact(request.folder);
+  checkDevice(before.plan, request.target, request.folder);
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();
@@ -80,6 +88,7 @@ int emitAgain(EmitRequest request, bool json) {
     printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
                                    : file + " differs from the generated text; the edit is kept");
   BuildSummary build;
+  if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) after.cubins = buildCubins(planned.plan, emitted, request.target.strict, build);
   after.plan = std::move(planned.plan);
   after.graph = std::move(replanned.graph);
@@ -98,7 +107,7 @@ Action addEmit(CLI::App &command) {
   command.add_option("--target", request->target.target, "architecture; default: the plan's")->type_name("SM");
   command.add_option("--profile", request->target.profile, "measured times; default: the analytic model")
       ->type_name("FILE");
-  command.add_flag("--strict", request->target.strict, "exit 4 instead of falling back");
+  command.add_flag("--strict", request->target.strict, "exit 4 where NVRTC is missing, and where --profile lacks a kernel's time");
   command.add_flag("--discard-edits", request->discardEdits, "replace kernels that were edited by hand");
   return [request](bool json) { return emitAgain(*request, json); };
 }

@@ -12,13 +12,15 @@ namespace weft::driver {
 Action addImport(CLI::App &command) {
   struct Flags {
     ModelFlags model;
+    ChoiceFlags choices;
     std::string output = "-";
   };
   auto flags = std::make_shared<Flags>();
   flags->model.declare(command);
   command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
+  command.add_option("--variant", flags->choices.variant, "of a file of several variants")->type_name("NAME");
   return [flags](bool json) {
-    Compilation compilation(flags->model, {}, {});
+    Compilation compilation(flags->model, flags->choices, {});
     compilation.import();
     const models::Description &description = compilation.description();
     const std::string graph = Compilation::print(compilation.graph());

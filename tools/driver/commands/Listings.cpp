@@ -3,6 +3,7 @@
 
 #include "passes/configure/Family.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/VariantFile.h"
 
 #include <fmt/format.h>
 
@@ -31,12 +32,15 @@ select::Problem problemOf(ProposedVariant &variant) {
 }  // namespace
 
 std::string printVariants(const std::vector<ProposedVariant> &variants) {
-  std::string text;
-  for (const ProposedVariant &variant : variants) {
-    if (!text.empty()) text += "\n// -----\n\n";
-    text += "// variant: " + variant.name() + "\n" + Compilation::print(variant.module.get());
-  }
-  return text;
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const ProposedVariant &variant : variants) texts.emplace_back(variant.name(), Compilation::print(variant.module.get()));
+  return joinVariants(texts);
+}
+
+std::string printProposals(const std::vector<ProposedVariant> &variants) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const ProposedVariant &variant : variants) texts.emplace_back(variant.name(), Compilation::printWithFusions(variant));
+  return joinVariants(texts);
 }
 
 std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {

@@ -8,8 +8,10 @@
 
 namespace weft::driver {
 
-/// The graph of every variant, each under a comment with its name, separated as MLIR splits its input.
+/// The graph of every variant, in the form that VariantFile.h describes and --start-from reads.
 std::string printVariants(const std::vector<ProposedVariant> &variants);
+/// The same with candidates and fusion records as attributes of each graph.
+std::string printProposals(const std::vector<ProposedVariant> &variants);
 /// One row an attempt: ops, accepted or the reason, what it saves.
 std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device, bool json);
 /// One row a candidate kernel: ops, legal configurations, why families do not take it.

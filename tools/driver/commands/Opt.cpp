@@ -1,12 +1,9 @@
 // weft opt: what the proposing passes make of a graph, before anything is chosen.
-#include "kernel/Error.h"
-#include "kernel/Nearest.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Listings.h"
 
-#include <algorithm>
 #include <memory>
 
 namespace weft::driver {
@@ -15,18 +12,9 @@ namespace {
 struct OptFlags {
   ModelFlags model;
   ChoiceFlags choices;
-  std::string variant;
   bool records = false, candidates = false;
   std::string output = "-";
 };
-
-void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name) {
-  std::vector<std::string> names;
-  for (const ProposedVariant &variant : variants) names.push_back(variant.name());
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    throw Error::badInput("no variant '{}'{}", name, nearestAndKnown(name, names));
-  std::erase_if(variants, [&](const ProposedVariant &variant) { return variant.name() != name; });
-}
 
 nlohmann::json toJson(const std::vector<ProposedVariant> &variants) {
   nlohmann::json list = nlohmann::json::array();
@@ -42,7 +30,6 @@ int run(const OptFlags &flags, bool json) {
   const bool needFusions = flags.records || flags.candidates;
   std::vector<ProposedVariant> variants = needFusions ? compilation.propose(Phase::algebra)
                                                       : compilation.rewrite(Phase::algebra, Phase::attention);
-  if (!flags.variant.empty()) keepVariant(variants, flags.variant);
   const Device &device = compilation.costModel().device();
   if (flags.candidates) writeFile(flags.output, printCandidates(variants, device, json));
   else if (flags.records) writeFile(flags.output, printFusions(variants, device, json));
@@ -56,7 +43,6 @@ Action addOpt(CLI::App &command) {
   auto flags = std::make_shared<OptFlags>();
   flags->model.declare(command);
   flags->choices.declare(command);
-  command.add_option("--variant", flags->variant, "only this variant")->type_name("NAME");
   command.add_flag("--records", flags->records, "print every fusion attempt and its reason instead of graphs");
   command.add_flag("--candidates", flags->candidates, "print candidate kernels and how many configurations each has");
   command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");

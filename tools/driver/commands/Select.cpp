@@ -1,4 +1,5 @@
 // weft select: choose, print the plan and its rivals, or draw the selection graph. Writes no artifact.
+#include "kernel/Error.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Report.h"
@@ -86,8 +87,11 @@ std::string text(const Selected &selected, int alternatives) {
 
 int run(const SelectFlags &flags, bool json) {
   Compilation compilation(flags.model, flags.choices, flags.target);
-  compilation.import();
-  const Selected selected = compilation.select(compilation.propose(parsePhase(flags.startFrom)));
+  const Phase first = parsePhase(flags.startFrom);
+  if (first > Phase::fuse)
+    throw Error::badInput("--start-from {}: selection starts from import, algebra, attention or fuse", flags.startFrom);
+  compilation.import(first);
+  const Selected selected = compilation.select(compilation.propose(first));
   if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(selected.best()));
   if (!flags.dot.empty()) {
     writeFile(flags.dot, selected.best().selection.dot());
@@ -104,8 +108,8 @@ Action addSelect(CLI::App &command) {
   auto flags = std::make_shared<SelectFlags>();
   flags->model.declare(command);
   flags->choices.declare(command);
-  flags->target.declare(command);
-  command.add_option("--start-from", flags->startFrom, "import, or fuse for a graph that is rewritten already")
+  flags->target.declare(command, false);
+  command.add_option("--start-from", flags->startFrom, "import, algebra or attention; fuse for a graph that is rewritten already")
       ->capture_default_str()->type_name("PHASE");
   command.add_option("--dot", flags->dot, "draw the selection graph for Graphviz")->type_name("FILE");
   command.add_option("-o,--output", flags->output, "write the graph with the chosen kernels")->type_name("FILE");
