@@ -70,7 +70,7 @@ TEST_CASE("broken artifacts and bad usage") {
   CHECK(weftRun((folder / "nowhere").string()).code == 2);
   runtime::writeFile(folder / "out" / runtime::cubinName("binary"), "tampered");
   const Outcome outcome = weftRun((folder / "out").string() + " --check");
-  CHECK(outcome.code == 1);
+  CHECK(outcome.code == 2);
   CHECK_THAT(outcome.output, Catch::Contains(runtime::cubinName("binary")));
 }
 
