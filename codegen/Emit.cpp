@@ -26,6 +26,9 @@ struct Lower {
   Program operator()(const ViewKnobs &) const {
     throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
   }
+  Program operator()(const LibraryKnobs &) const {
+    throw Error::unsupported("kernel '{}' is a product of cuBLASLt: it has no program of ours", kernel.name);
+  }
 };
 
 Program lower(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {

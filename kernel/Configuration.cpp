@@ -58,15 +58,43 @@ std::string_view nameOf(ReductionMapping mapping) {
   return "";
 }
 
+std::string_view nameOf(BlockCombine combine) {
+  switch (combine) {
+  case BlockCombine::shuffle: return "shuffle";
+  case BlockCombine::tree: return "tree";
+  case BlockCombine::linear: return "linear";
+  }
+  return "";
+}
+
+std::span<const LibraryAttribute> libraryAttributes() {
+  static constexpr LibraryAttribute attributes[] = {
+      {"libraryVersion", &LibraryKnobs::libraryVersion}, {"algorithm", &LibraryKnobs::algorithm},
+      {"tile", &LibraryKnobs::tile},                     {"stages", &LibraryKnobs::stages},
+      {"splitK", &LibraryKnobs::splitK},                 {"reductionScheme", &LibraryKnobs::reductionScheme},
+      {"swizzle", &LibraryKnobs::swizzle},               {"customOption", &LibraryKnobs::customOption},
+      {"innerShape", &LibraryKnobs::innerShape},         {"clusterShape", &LibraryKnobs::clusterShape},
+      {"workspaceBytes", &LibraryKnobs::workspaceBytes}};
+  return attributes;
+}
+
+std::string libraryVersionText(int version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 std::string_view familyOf(const Knobs &knobs) {
-  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view"};
+  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view", "cublaslt"};
   static_assert(std::size(names) == std::variant_size_v<Knobs>);
   return names[knobs.index()];
 }
 
+bool hasText(const Knobs &knobs) {
+  return !std::holds_alternative<ViewKnobs>(knobs) && !std::holds_alternative<LibraryKnobs>(knobs);
+}
+
 int familyVersion(std::string_view family) {
   static const std::map<std::string_view, int> versions = {
-      {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
+      {"cublaslt", 1}, {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
   const auto found = versions.find(family);
   if (found == versions.end()) throw Error::checkFailed("unknown kernel family '{}'", family);
   return found->second;
@@ -84,11 +112,22 @@ std::string describeReduction(const LoopKnobs &knobs) {
   case ReductionMapping::warp:
     if (knobs.threadsPerRow == 32) return fmt::format("one warp a row, {}", rows);
     return fmt::format("{} of a warp a row, {}", counted(knobs.threadsPerRow, "lane"), rows);
-  case ReductionMapping::block:
-    if (knobs.threadsPerRow == knobs.threads) return fmt::format("one block of {} threads a row", knobs.threads);
-    return fmt::format("{} threads a row, {}", knobs.threadsPerRow, rows);
+  case ReductionMapping::block: {
+    const std::string combined = knobs.combine == BlockCombine::shuffle ? "" : fmt::format(", {} combine", nameOf(knobs.combine));
+    if (knobs.threadsPerRow == knobs.threads) return fmt::format("one block of {} threads a row{}", knobs.threads, combined);
+    return fmt::format("{} threads a row, {}{}", knobs.threadsPerRow, rows, combined);
+  }
   }
   return "";
+}
+
+/// Attributes that differ from their defaults, as "tile 20, stages 36".
+std::string libraryAttributesText(const LibraryKnobs &knobs, std::string_view separator) {
+  std::vector<std::string> texts;
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    if (knobs.*attribute.member != LibraryKnobs{}.*attribute.member)
+      texts.push_back(fmt::format("{} {}", attribute.name, knobs.*attribute.member));
+  return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, separator));
 }
 
 struct Describe {
@@ -114,6 +153,12 @@ struct Describe {
                        knobs.threadM, knobs.threadN);
   }
   std::string operator()(const ViewKnobs &) const { return "view, no kernel"; }
+  std::string operator()(const LibraryKnobs &knobs) const {
+    if (knobs.algorithm < 0) return "cuBLASLt, first candidate of its heuristic";
+    LibraryKnobs attributes = knobs;
+    attributes.libraryVersion = 0;
+    return fmt::format("cuBLASLt {}, {}", libraryVersionText(knobs.libraryVersion), libraryAttributesText(attributes, ", "));
+  }
 };
 
 /// Knobs with canonical axis names.
@@ -123,8 +168,9 @@ struct CanonicalKnobs {
   std::string axis(int index) const { return index < 0 ? "-" : names.axis(index); }
 
   std::string operator()(const LoopKnobs &knobs) const {
-    return fmt::format("vector {}x{} lanes {} reduction {} threads {} perRow {}", axis(knobs.vectorAxis), knobs.vectorWidth,
-                       axis(knobs.laneAxis), nameOf(knobs.reduction), knobs.threads, knobs.threadsPerRow);
+    return fmt::format("vector {}x{} lanes {} reduction {} threads {} perRow {}{}", axis(knobs.vectorAxis), knobs.vectorWidth,
+                       axis(knobs.laneAxis), nameOf(knobs.reduction), knobs.threads, knobs.threadsPerRow,
+                       knobs.combine == BlockCombine::shuffle ? "" : fmt::format(" combine {}", nameOf(knobs.combine)));
   }
   std::string operator()(const TransposeKnobs &knobs) const {
     return fmt::format("tile {} vector {} threads {}", knobs.tile, knobs.vectorWidth, knobs.threads);
@@ -133,6 +179,7 @@ struct CanonicalKnobs {
     return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
   std::string operator()(const ViewKnobs &) const { return "-"; }
+  std::string operator()(const LibraryKnobs &knobs) const { return libraryAttributesText(knobs, " "); }
 };
 
 /// The layout as groups of axes that one stride serves, slowest first: "a0.a1:64 a2:1". Axes of extent 1 vanish.

@@ -4,6 +4,7 @@
 
 #include "kernel/Kernel.h"
 
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,6 +35,11 @@ std::vector<Layout> allDenseLayouts(size_t rank);
 enum class ReductionMapping : uint8_t { none, sequential, warp, block };
 std::string_view nameOf(ReductionMapping mapping);
 
+/// How a block-mapped reduction combines the partial results of its threads: warp shuffles and then shared memory, a tree
+/// in shared memory, or one thread that walks the shared array.
+enum class BlockCombine : uint8_t { shuffle, tree, linear };
+std::string_view nameOf(BlockCombine combine);
+
 /// Loop family: element-wise, normalization, reduction kernels in any layout.
 struct LoopKnobs {
   int vectorAxis = -1;  ///< kernel axis along which one thread takes `vectorWidth` neighbours; -1: scalar kernel (rank 0)
@@ -42,6 +48,7 @@ struct LoopKnobs {
   ReductionMapping reduction = ReductionMapping::none;  ///< for the reduced axis
   int threads = 128;    ///< threads a block
   int threadsPerRow = 1;  ///< threads that share one row when the reduction is warp or block, else 1
+  BlockCombine combine = BlockCombine::shuffle;  ///< for block reductions; shuffle for every other
   auto operator<=>(const LoopKnobs &) const = default;
 };
 
@@ -65,7 +72,34 @@ struct ViewKnobs {
   auto operator<=>(const ViewKnobs &) const = default;
 };
 
-using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs>;
+/// cuBLASLt family: one matrix product by NVIDIA's library. The algorithm is kept as the attributes that the library names
+/// (cublasLtMatmulAlgoConfigAttributes_t), from which it is made again and checked at load; with algorithm -1 the library's
+/// heuristic is asked at load and its first candidate taken.
+struct LibraryKnobs {
+  int libraryVersion = 0;   ///< of the library that listed the algorithm, 130200 for 13.2.0; 0 with algorithm -1
+  int algorithm = -1;       ///< algorithm id; -1: the heuristic's first candidate at load
+  int tile = 0;             ///< id of the tile
+  int stages = 0;           ///< id of the stages of the pipeline
+  int splitK = 0;           ///< parts of k; 0 and 1: whole
+  int reductionScheme = 0;  ///< how the parts of k are added
+  int swizzle = 0;          ///< order of the blocks
+  int customOption = 0;     ///< meaning depends on the algorithm
+  int innerShape = 0;       ///< id of the instruction's shape
+  int clusterShape = 0;     ///< id of the cluster
+  int workspaceBytes = 0;   ///< device memory that the algorithm needs
+  auto operator<=>(const LibraryKnobs &) const = default;
+};
+
+/// The attributes of LibraryKnobs by name: plan, graph and key text read and write them through this one list.
+struct LibraryAttribute {
+  const char *name;
+  int LibraryKnobs::*member;
+};
+std::span<const LibraryAttribute> libraryAttributes();
+/// "13.2.0" for 130200.
+std::string libraryVersionText(int version);
+
+using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs>;
 
 struct Configuration {
   std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
@@ -74,8 +108,10 @@ struct Configuration {
   auto operator<=>(const Configuration &) const = default;
 };
 
-/// "loop", "transpose", "plain-contraction", "view".
+/// "loop", "transpose", "plain-contraction", "view", "cublaslt".
 std::string_view familyOf(const Knobs &knobs);
+/// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not products of a library.
+bool hasText(const Knobs &knobs);
 /// Bumped when the speed of a family's kernels changes; part of profile keys.
 int familyVersion(std::string_view family);
 /// Readable and unambiguous: "vector 8 x f16 along i, one warp a row, 4 rows a block".

@@ -5,12 +5,15 @@
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
 
 namespace weft {
 namespace {
 
-/// Visits the fields of a family's knobs by name: `visit` has integer(name, int&), axis(name, int&) and mapping(name, ...).
+/// Visits the fields of a family's knobs by name: `visit` has integer(name, int&), axis(name, int&),
+/// mapping(name, ...) and combine(name, ...).
 template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
   visit.axis("vector_axis", knobs.vectorAxis);
   visit.integer("vector_width", knobs.vectorWidth);
@@ -18,6 +21,7 @@ template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
   visit.mapping("reduction", knobs.reduction);
   visit.integer("threads", knobs.threads);
   visit.integer("threads_per_row", knobs.threadsPerRow);
+  visit.combine("combine", knobs.combine);
 }
 template <typename Visitor> void visitKnobs(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("tile", knobs.tile);
@@ -32,6 +36,10 @@ template <typename Visitor> void visitKnobs(ContractionKnobs &knobs, Visitor &vi
   visit.integer("thread_n", knobs.threadN);
 }
 template <typename Visitor> void visitKnobs(ViewKnobs &, Visitor &) {}
+template <typename Visitor> void visitKnobs(LibraryKnobs &knobs, Visitor &visit) {
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    visit.integer(llvm::convertToSnakeFromCamelCase(attribute.name), knobs.*attribute.member);
+}
 
 class Writer {
 public:
@@ -42,6 +50,9 @@ public:
     add(name, builder.getStringAttr(value < 0 ? "" : kernel.axes[value].name));
   }
   void mapping(llvm::StringRef name, ReductionMapping value) { add(name, builder.getStringAttr(nameOf(value))); }
+  void combine(llvm::StringRef name, BlockCombine value) {
+    if (value != BlockCombine::shuffle) add(name, builder.getStringAttr(nameOf(value)));
+  }
   void add(llvm::StringRef name, mlir::Attribute value) { attributes.push_back(builder.getNamedAttr(name, value)); }
   mlir::DictionaryAttr dictionary() { return builder.getDictionaryAttr(attributes); }
 
@@ -82,6 +93,17 @@ public:
     throw Error::badInput("kernel '{}': config '{}' is '{}', not none, sequential, warp or block", kernel.name, name.str(),
                           wanted);
   }
+  void combine(llvm::StringRef name, BlockCombine &value) {
+    value = BlockCombine::shuffle;
+    if (!config.contains(name)) return;
+    const std::string wanted = text(name);
+    for (BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear})
+      if (nameOf(combine) == wanted) {
+        value = combine;
+        return;
+      }
+    throw Error::badInput("kernel '{}': config '{}' is '{}', not shuffle, tree or linear", kernel.name, name.str(), wanted);
+  }
   std::string text(llvm::StringRef name) {
     auto attribute = config.getAs<mlir::StringAttr>(name);
     if (!attribute)
@@ -111,9 +133,10 @@ Knobs knobsOf(const Kernel &kernel, mlir::DictionaryAttr config) {
   if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(reader);
   if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(reader);
   if (family == familyOf(ViewKnobs{})) return readKnobs<ViewKnobs>(reader);
-  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}", kernel.name, family,
+  if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(reader);
+  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}", kernel.name, family,
                         familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}), familyOf(ContractionKnobs{}),
-                        familyOf(ViewKnobs{}));
+                        familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "kernel/LibraryProduct.h"
 
 #include <nlohmann/json.hpp>
 
@@ -46,6 +47,17 @@ struct PlanParameter {
   bool operator==(const PlanParameter &) const = default;
 };
 
+/// What a kernel of family "cublaslt" computes, in place of source and cubin: C = alpha A B for every member of a batch, by
+/// NVIDIA's library with the algorithm that the kernel's knobs name (libraryKnobs). A tensor's element zero is at its
+/// `offset`; strides are in elements.
+struct PlanLibraryProduct {
+  int a = -1, b = -1, c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
+  std::string dtype;           ///< of all three; products accumulate in fp32
+  double alpha = 1;
+  MatrixProduct shape;         ///< A is m x k, B k x n, C m x n
+  bool operator==(const PlanLibraryProduct &) const = default;
+};
+
 struct PlanKernel {
   std::string name;    ///< unique in the plan
   std::string entry;   ///< extern "C" symbol in the cubin
@@ -57,11 +69,12 @@ struct PlanKernel {
   std::string configuration;         ///< describe()
   nlohmann::json knobs;
   std::string key;                   ///< hash of the canonical text
-  std::string source;                ///< "kernels/NAME.cu"; empty for views
+  std::string source;                ///< "kernels/NAME.cu"; empty for views and library products
   std::string cubin;                 ///< "cubin/HASH.cubin"; empty when skipped
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
   std::vector<PlanParameter> parameters;
+  std::optional<PlanLibraryProduct> library;  ///< of family "cublaslt", else nothing (null)
   std::vector<int> after;            ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
@@ -92,6 +105,13 @@ struct Plan {
   std::vector<std::string> notes;   ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
   bool operator==(const Plan &) const = default;
 };
+
+/// Whether nothing is launched for it: its outputs are views of its inputs' buffers, or the other way round.
+bool isView(const PlanKernel &kernel);
+/// The algorithm of a library product. Throws Error(badInput) naming the kernel and the knob.
+LibraryKnobs libraryKnobs(const PlanKernel &kernel);
+/// The product without its tensors.
+LibraryProduct libraryProduct(const PlanLibraryProduct &product);
 
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -73,6 +74,39 @@ private:
     require(std::ranges::all_of(kernel.grid, positive) && std::ranges::all_of(kernel.block, positive), place,
             "a launch extent is not positive");
     require(kernel.source.empty() || !kernel.entry.empty(), place, "it has a source but no entry symbol");
+    if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
+  }
+
+  void checkLibrary(const PlanKernel &kernel, const PlanLibraryProduct &product, const std::string &place) const {
+    require(kernel.source.empty() && kernel.cubin.empty(), place, "a library product has neither source nor cubin");
+    const bool readsBoth = kernel.inputs == std::vector{product.a, product.b} || kernel.inputs == std::vector{product.b, product.a};
+    require(readsBoth && kernel.outputs == std::vector{product.c}, place, "a, b and c are not the kernel's inputs and output");
+    require(std::isfinite(product.alpha), place, "alpha is not finite");
+    const std::string refusal = libraryRefusal(libraryProduct(product));
+    require(refusal.empty(), place, refusal);
+    const MatrixProduct &shape = product.shape;
+    checkOperand(product, product.a, {shape.m, shape.k}, {shape.strideAm, shape.strideAk}, shape.batchStrideA, place);
+    checkOperand(product, product.b, {shape.k, shape.n}, {shape.strideBk, shape.strideBn}, shape.batchStrideB, place);
+    checkOperand(product, product.c, {shape.m, shape.n}, {shape.strideCm, shape.strideCn}, shape.batchStrideC, place);
+    libraryKnobs(kernel);
+  }
+
+  /// A library reads and writes where it is told: as many elements as the tensor has, and none beyond its last.
+  void checkOperand(const PlanLibraryProduct &product, int index, std::array<int64_t, 2> extents, std::array<int64_t, 2> strides,
+                    int64_t batchStride, const std::string &place) const {
+    const PlanTensor &tensor = plan.tensors[size_t(index)];
+    require(tensor.dtype == product.dtype, place, fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, product.dtype));
+    double elements = 1;
+    int64_t last = 0;
+    for (size_t i = 0; i < tensor.extents.size(); ++i) {
+      elements *= double(tensor.extents[i]);
+      last += (tensor.extents[i] - 1) * tensor.strides[i];
+    }
+    const int64_t batch = product.shape.batch;
+    const bool isWhole = double(batch) * double(extents[0]) * double(extents[1]) == elements &&
+                         (batch - 1) * batchStride + (extents[0] - 1) * strides[0] + (extents[1] - 1) * strides[1] == last &&
+                         std::min({batchStride, strides[0], strides[1]}) >= 0;
+    require(isWhole, place, fmt::format("its extents and strides are not those of {}", tensor.name));
   }
 
   void checkParameter(const PlanKernel &kernel, const PlanParameter &parameter, const std::string &place) const {

@@ -40,6 +40,31 @@ void members(auto &&visit, Is<PlanParameter> auto &parameter) {
   visit("value", parameter.value);
 }
 
+void members(auto &&visit, Is<MatrixProduct> auto &shape) {
+  visit("batch", shape.batch);
+  visit("m", shape.m);
+  visit("n", shape.n);
+  visit("k", shape.k);
+  visit("batchStrideA", shape.batchStrideA);
+  visit("strideAm", shape.strideAm);
+  visit("strideAk", shape.strideAk);
+  visit("batchStrideB", shape.batchStrideB);
+  visit("strideBk", shape.strideBk);
+  visit("strideBn", shape.strideBn);
+  visit("batchStrideC", shape.batchStrideC);
+  visit("strideCm", shape.strideCm);
+  visit("strideCn", shape.strideCn);
+}
+
+void members(auto &&visit, Is<PlanLibraryProduct> auto &product) {
+  visit("a", product.a);
+  visit("b", product.b);
+  visit("c", product.c);
+  visit("dtype", product.dtype);
+  visit("alpha", product.alpha);
+  visit("shape", product.shape);
+}
+
 void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("name", kernel.name);
   visit("entry", kernel.entry);
@@ -59,6 +84,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("block", kernel.block);
   visit("sharedBytes", kernel.sharedBytes);
   visit("parameters", kernel.parameters);
+  visit("library", kernel.library);
   visit("after", kernel.after);
   visit("seconds", kernel.seconds);
   visit("measured", kernel.measured);
@@ -105,6 +131,8 @@ template <Described Type>
 json write(const Type &value);
 template <typename Item>
 json write(const std::vector<Item> &items);
+template <typename Item>
+json write(const std::optional<Item> &item);
 
 template <typename Type>
 json write(const Type &value) {
@@ -122,6 +150,11 @@ json write(const std::vector<Item> &items) {
   for (const Item &item : items)
     array.push_back(write(item));
   return array;
+}
+
+template <typename Item>
+json write(const std::optional<Item> &item) {
+  return item ? write(*item) : json();
 }
 
 // --- reading -----------------------------------------------------------------------------------------------------
@@ -167,6 +200,8 @@ template <typename Item, size_t count>
 void read(const json &from, std::array<Item, count> &to, const Place &place);
 template <typename Item>
 void read(const json &from, std::map<std::string, Item> &to, const Place &place);
+template <typename Item>
+void read(const json &from, std::optional<Item> &to, const Place &place);
 
 template <Described Type>
 void read(const json &from, Type &to, const Place &place) {
@@ -204,8 +239,33 @@ void read(const json &from, std::map<std::string, Item> &to, const Place &place)
   for (const auto &[name, value] : from.items())
     read(value, to[name], place.member(name));
 }
+template <typename Item>
+void read(const json &from, std::optional<Item> &to, const Place &place) {
+  if (from.is_null()) return to.reset();
+  read(from, to.emplace(), place);
+}
 
 }  // namespace
+
+bool isView(const PlanKernel &kernel) { return kernel.source.empty() && !kernel.library; }
+
+LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
+  const Place place{"kernel '" + kernel.name + "'", "knobs"};
+  if (!kernel.knobs.is_object()) place.fail("an object", kernel.knobs);
+  LibraryKnobs knobs;
+  for (const LibraryAttribute &attribute : libraryAttributes()) {
+    if (!kernel.knobs.contains(attribute.name))
+      throw Error::badInput("{}: knob '{}' is missing", place.file, attribute.name);
+    read(kernel.knobs[attribute.name], knobs.*attribute.member, place.member(attribute.name));
+  }
+  return knobs;
+}
+
+LibraryProduct libraryProduct(const PlanLibraryProduct &product) {
+  const auto dtype = parseDType(product.dtype);
+  if (!dtype) throw Error::badInput("unknown dtype \"{}\" of a library product", product.dtype);
+  return {.shape = product.shape, .dtype = *dtype, .alpha = product.alpha};
+}
 
 json toJson(const Plan &plan) { return write(plan); }
 

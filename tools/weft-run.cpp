@@ -15,7 +15,8 @@ using namespace weft;
 namespace {
 
 std::string launchOf(const runtime::PlanKernel &kernel) {
-  return kernel.source.empty() ? "view" : fmt::format("{} x {}", fmt::join(kernel.grid, "."), fmt::join(kernel.block, "."));
+  if (kernel.library) return "library";
+  return runtime::isView(kernel) ? "view" : fmt::format("{} x {}", fmt::join(kernel.grid, "."), fmt::join(kernel.block, "."));
 }
 
 void printTable(const runtime::Plan &plan) {

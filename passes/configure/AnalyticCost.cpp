@@ -151,6 +151,15 @@ private:
   }
 
   Cost price(const Kernel &, const Configuration &, const ViewKnobs &) const { return {}; }
+  Cost price(const Kernel &kernel, const Configuration &, const LibraryKnobs &) const {
+    const auto necessary = static_cast<double>(kernel.necessaryBytes());
+    const auto peak = target.tensorFlops.find(kernel.values[kernel.outputs[0]].dtype);
+    const double flopSeconds = kernel.flop() / (peak == target.tensorFlops.end() ? target.fmaFlops : peak->second);
+    const double memorySeconds = necessary / target.copyBandwidth;
+    return {.seconds = target.launchSeconds + std::max(memorySeconds, flopSeconds),
+            .bytesMoved = static_cast<int64_t>(necessary),
+            .bound = memorySeconds > flopSeconds ? Bound::memory : Bound::tensor};
+  }
 
   /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the rest.
   static constexpr double contractionIssueShare = 0.7;

@@ -24,6 +24,7 @@ struct CoarseClass {
     return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
   std::string operator()(const ViewKnobs &) const { return "view"; }
+  std::string operator()(const LibraryKnobs &) const { return "library"; }
 };
 
 /// The fastest kernel axis of a value under a layout; -1 for rank 0.
@@ -78,7 +79,7 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device, co
   std::mt19937_64 random(17);
   std::map<std::string, Reservoir> coarse, fine;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
-    if (std::holds_alternative<ViewKnobs>(configuration.knobs)) return true;
+    if (!hasText(configuration.knobs)) return true;
     coarse[coarseClass(configuration.knobs)].offer(configuration, random);
     fine[fineClass(kernel, configuration)].offer(configuration, random);
     return true;

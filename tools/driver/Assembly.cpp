@@ -29,7 +29,7 @@ std::string buildLine(const runtime::Plan &plan, const BuildSummary &build) {
 std::string lowered(const PlannedKernels &planned, const std::string &architecture) {
   std::string text;
   for (const ChosenKernel &chosen : planned.kernels)
-    if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs))
+    if (hasText(chosen.configuration.knobs))
       text += fmt::format("// {}\n{}\n", chosen.kernel.name,
                           codegen::lowerToText(chosen.kernel, chosen.configuration, architecture));
   return text;

@@ -32,12 +32,36 @@ runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::
   return result;
 }
 
+runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen) {
+  const LibraryProduct product = libraryProduct(chosen.kernel, chosen.configuration);
+  const ProductInputs inputs = productInputs(chosen.kernel);
+  return {.a = entry.inputs.at(inputs.a), .b = entry.inputs.at(inputs.b), .c = entry.outputs.at(0),
+          .dtype = std::string(nameOf(product.dtype)), .alpha = product.alpha, .shape = product.shape};
+}
+
+/// A kernel whose knobs were edited to a family without text may have had some.
+void removeText(runtime::PlanKernel &entry) {
+  const runtime::PlanKernel none;
+  entry.entry = none.entry;
+  entry.source = none.source;
+  entry.cubin = none.cubin;
+  entry.grid = none.grid;
+  entry.block = none.block;
+  entry.sharedBytes = none.sharedBytes;
+  entry.parameters = none.parameters;
+  entry.registers = none.registers;
+  entry.spillBytes = none.spillBytes;
+  entry.staticSharedBytes = none.staticSharedBytes;
+}
+
 void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture, const NotesOf &notesOf,
              EmittedPlan &emitted) {
   runtime::PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
   entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
-  if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) return;
+  entry.library.reset();
+  if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) entry.library = libraryEntry(entry, chosen);
+  if (!hasText(chosen.configuration.knobs)) return removeText(entry);
   const codegen::Provenance provenance{
       .position = fmt::format("kernel {} of {}, forward", index + 1, planned.plan.model),
       .ops = entry.ops,

@@ -12,7 +12,7 @@
 
 namespace weft::driver {
 
-/// Text of every kernel that is launched (views are not), with what is needed to build it.
+/// Text of every kernel that has one (views and library products have none), with what is needed to build it.
 struct EmittedPlan {
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
   std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order

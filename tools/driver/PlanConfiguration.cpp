@@ -5,6 +5,7 @@
 #include "kernel/Nearest.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace weft::driver {
@@ -22,10 +23,12 @@ public:
     if (!object.is_object()) throw Error::badInput("{}: knobs must be a JSON object", where);
   }
 
-  int number(const char *name) {
+  int number(const char *name, int64_t least = 0, int64_t most = 1 << 20) {
     const json &value = member(name);
-    if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > 1 << 20)
-      throw Error::badInput("{}: knob '{}' must be an integer of at least 0, not {}", where, name, value.dump());
+    const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() <= uint64_t(most)
+                                                 : value.is_number_integer() && value.get<int64_t>() >= least;
+    if (!fits)
+      throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where, name, least, most, value.dump());
     return value.get<int>();
   }
 
@@ -51,6 +54,18 @@ public:
       if (names.back() == value) return mapping;
     }
     throw Error::badInput("{}: knob '{}': unknown mapping '{}'{}", where, name, value, nearestAndKnown(value, names));
+  }
+
+  /// Plans without the member combine by shuffles.
+  BlockCombine combine(const char *name) {
+    if (!object.contains(name)) return BlockCombine::shuffle;
+    const std::string value = text(name);
+    std::vector<std::string> names;
+    for (const BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear}) {
+      names.emplace_back(nameOf(combine));
+      if (names.back() == value) return combine;
+    }
+    throw Error::badInput("{}: knob '{}': unknown combination '{}'{}", where, name, value, nearestAndKnown(value, names));
   }
 
   std::string text(const char *name) {
@@ -84,7 +99,8 @@ Knobs read(KnobReader &reader, const std::string &where) {
   if (family == familyOf(LoopKnobs{}))
     return LoopKnobs{.vectorAxis = reader.axis("vectorAxis"), .vectorWidth = reader.number("vectorWidth"),
                      .laneAxis = reader.axis("laneAxis"), .reduction = reader.reduction("reduction"),
-                     .threads = reader.number("threads"), .threadsPerRow = reader.number("threadsPerRow")};
+                     .threads = reader.number("threads"), .threadsPerRow = reader.number("threadsPerRow"),
+                     .combine = reader.combine("combine")};
   if (family == familyOf(TransposeKnobs{}))
     return TransposeKnobs{.tile = reader.number("tile"), .vectorWidth = reader.number("vectorWidth"),
                           .threads = reader.number("threads")};
@@ -93,8 +109,14 @@ Knobs read(KnobReader &reader, const std::string &where) {
                             .tileK = reader.number("tileK"), .threadM = reader.number("threadM"),
                             .threadN = reader.number("threadN")};
   if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
+  if (family == familyOf(LibraryKnobs{})) {
+    LibraryKnobs knobs;
+    for (const LibraryAttribute &attribute : libraryAttributes())
+      knobs.*attribute.member = reader.number(attribute.name, LibraryKnobs{}.*attribute.member, std::numeric_limits<int>::max());
+    return knobs;
+  }
   throw Error::badInput("{}: unknown family '{}'{}", where, family,
-                        nearestAndKnown(family, {"loop", "plain-contraction", "transpose", "view"}));
+                        nearestAndKnown(family, {"cublaslt", "loop", "plain-contraction", "transpose", "view"}));
 }
 
 /// Whether the strides are those of some dense order of the axes.
@@ -117,16 +139,22 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
   json object = std::visit(
       [&](const auto &family) -> json {
         using Family = std::decay_t<decltype(family)>;
-        if constexpr (std::is_same_v<Family, LoopKnobs>)
-          return {{"vectorAxis", axisName(family.vectorAxis, kernel)}, {"vectorWidth", family.vectorWidth},
-                  {"laneAxis", axisName(family.laneAxis, kernel)},     {"reduction", nameOf(family.reduction)},
-                  {"threads", family.threads},                         {"threadsPerRow", family.threadsPerRow}};
-        else if constexpr (std::is_same_v<Family, TransposeKnobs>)
+        if constexpr (std::is_same_v<Family, LoopKnobs>) {
+          json loop = {{"vectorAxis", axisName(family.vectorAxis, kernel)}, {"vectorWidth", family.vectorWidth},
+                       {"laneAxis", axisName(family.laneAxis, kernel)},     {"reduction", nameOf(family.reduction)},
+                       {"threads", family.threads},                         {"threadsPerRow", family.threadsPerRow}};
+          if (family.combine != BlockCombine::shuffle) loop["combine"] = nameOf(family.combine);
+          return loop;
+        } else if constexpr (std::is_same_v<Family, TransposeKnobs>)
           return {{"tile", family.tile}, {"vectorWidth", family.vectorWidth}, {"threads", family.threads}};
         else if constexpr (std::is_same_v<Family, ContractionKnobs>)
           return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK},
                   {"threadM", family.threadM}, {"threadN", family.threadN}};
-        else
+        else if constexpr (std::is_same_v<Family, LibraryKnobs>) {
+          json library = json::object();
+          for (const LibraryAttribute &attribute : libraryAttributes()) library[attribute.name] = family.*attribute.member;
+          return library;
+        } else
           return json::object();
       },
       knobs);
