@@ -1,0 +1,27 @@
+// The kernels that the bench measures, at extents of 64 MB and more unless a case says otherwise, by name.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "passes/configure/Families.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::bench {
+
+struct Case {
+  std::string name;                    ///< "softmax_4096", "transpose_abcd_dcba"
+  std::string group;                   ///< cases whose median is one figure: "softmax", "transpose"
+  Kernel kernel;
+  LayoutConstraints layouts;           ///< all fixed
+  std::map<int, int64_t> limits = {};  ///< i32 inputs (value index): values are in [0, limit)
+};
+
+/// Softmax, norms, element-wise chains, reductions, gathers: all row-major.
+std::vector<Case> loopCases();
+
+/// Copies between dense layouts of one f16 tensor of four axes; every `step`-th of all ordered pairs of different layouts.
+std::vector<Case> transposeCases(const std::vector<int64_t> &extents, size_t step);
+
+}  // namespace weft::bench
