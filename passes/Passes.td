@@ -23,7 +23,8 @@ def StackProjectionsPass : Pass<"stack-projections", "::weft::GraphOp"> {
   let summary = "One contraction with stacked weights for projections of one tensor";
   let description = [{
     "Data Movement Is All You Need", A.5.2. Weights are concatenated along the head axis (grouped-query: the axis whose
-    extents differ); biases that follow every projection likewise; results are slices.
+    extents differ; query heads of two axes g, r are merged in the weight and split again in the result); biases that
+    follow every projection likewise; results are slices.
     ```mlir
     %q = weft.contract "phi,bji->phbj" %wq, %x : ...
     %k = weft.contract "phi,bki->phbk" %wk, %x : ...

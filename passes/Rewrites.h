@@ -21,7 +21,8 @@ struct ProjectionGroup {
 std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<FusionRecord> &records);
 
 /// Replaces members `first` .. `last` of a group by one contraction ("Data Movement Is All You Need", A.5.2): weights are
-/// concatenated along the head axis (else along the slowest axis that stays), results are slices. Biases that follow every
+/// concatenated along the head axis (else along the slowest axis that stays; a pair of head axes is merged first, see
+/// algebra/Projection.h), results are slices. Biases that follow every
 /// member are concatenated too and added once, before slicing. Concatenations of parameters happen once, at load.
 void stackProjections(const ProjectionGroup &group, size_t first, size_t last);
 

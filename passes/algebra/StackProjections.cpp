@@ -2,81 +2,17 @@
 // product uses the machine better; the price is that its three parts become slices, which is free only where the stacked
 // axis can be the slowest of the layout.
 #include "passes/Describe.h"
-#include "passes/Rewrites.h"
+#include "passes/algebra/Projection.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cctype>
-#include <map>
-
 namespace weft {
 namespace {
 
-/// The two operands of a projection and the letters of its einsum, renamed by first appearance.
-struct Projection {
-  ContractOp op;
-  unsigned weightOperand = 0;
-  std::string weightTerm, resultTerm, normalSpec;
-
-  mlir::Value weight() const { return op->getOperand(weightOperand); }
-  mlir::Value data() const { return op->getOperand(1 - weightOperand); }
-  std::vector<int64_t> weightExtents() const { return extents(weight().getType()); }
-};
-
-std::string normalLetters(llvm::StringRef spec) {
-  std::map<char, char> renamed;
-  std::string normal;
-  for (char c : spec)
-    normal += std::isalpha(static_cast<unsigned char>(c)) ? renamed.emplace(c, static_cast<char>('a' + renamed.size())).first->second : c;
-  return normal;
-}
-
-bool isParameter(mlir::Value value) {
-  auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
-  auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
-  return graph && graph.isParameter(argument.getArgNumber());
-}
-
-Projection projectionOf(ContractOp op, unsigned weightOperand) {
-  const auto [operands, result] = op.getSpec().split("->");
-  const auto [a, b] = operands.split(',');
-  return Projection{.op = op, .weightOperand = weightOperand, .weightTerm = (weightOperand ? b : a).str(),
-                    .resultTerm = result.str(), .normalSpec = normalLetters(op.getSpec())};
-}
-
-/// The operand that is a weight, if exactly one is.
-std::optional<unsigned> weightOperandOf(ContractOp op) {
-  const bool first = isParameter(op.getA()), second = isParameter(op.getB());
-  if (first == second)
-    return std::nullopt;
-  return first ? 0u : 1u;
-}
-
-/// The weight dimension to stack along: the only one whose extents differ; where all are equal the heads, else the slowest
-/// that stays in the result. Nothing if extents differ in a dimension that is reduced, or in two.
-std::optional<size_t> stackedDimension(const std::vector<Projection> &members) {
-  const Projection &first = members.front();
-  const std::vector<std::string> names = axisNames(first.weight().getType());
-  std::optional<size_t> differing, heads, slowest;
-  for (size_t d = 0; d < names.size(); ++d) {
-    const bool stays = first.resultTerm.find(first.weightTerm[d]) != std::string::npos;
-    const bool differs = llvm::any_of(members, [&](const Projection &member) {
-      return member.weightExtents()[d] != first.weightExtents()[d];
-    });
-    if (differs && (differing || !stays))
-      return std::nullopt;
-    if (differs)
-      differing = d;
-    if (stays && !slowest)
-      slowest = d;
-    if (stays && !heads && (names[d] == "h" || names[d] == "g"))
-      heads = d;
-  }
-  return differing ? differing : heads ? heads : slowest;
-}
+std::string_view dtypeName(mlir::Type type) { return nameOf(*toDType(type)); }
 
 struct Refusal {
   ReasonCode code;
@@ -85,19 +21,19 @@ struct Refusal {
 
 /// Why a projection cannot join others of the same tensor; nothing if it can.
 std::optional<Refusal> refuse(std::vector<Projection> members, const Projection &next) {
-  const Projection &first = members.front();
-  ContractOp a = first.op, b = next.op;
-  if (first.weightOperand != next.weightOperand || first.normalSpec != next.normalSpec ||
-      a.getScaleAttr() != b.getScaleAttr())
-    return Refusal{reasons::stackEinsumDiffers, (a.getSpec() + " against " + b.getSpec()).str()};
-  if (mlir::getElementTypeOrSelf(a.getType()) != mlir::getElementTypeOrSelf(b.getType()) ||
-      mlir::getElementTypeOrSelf(first.weight().getType()) != mlir::getElementTypeOrSelf(next.weight().getType()))
-    return Refusal{reasons::stackTypeDiffers, ""};
-  const std::string detail = fmt::format("[{}] against [{}]", fmt::join(first.weightExtents(), ","),
-                                         fmt::join(next.weightExtents(), ","));
+  ContractOp a = members.front().op, b = next.op;
+  const mlir::Type weightA = members.front().weight().getType(), weightB = next.weight().getType();
   members.push_back(next);
-  if (!stackedDimension(members))
-    return Refusal{reasons::stackExtentsDiffer, detail};
+  const std::optional<std::vector<Projection>> same = asOneProduct(members);
+  if (!same || a.getScaleAttr() != b.getScaleAttr())
+    return Refusal{reasons::stackEinsumDiffers, (a.getSpec() + " against " + b.getSpec()).str()};
+  const mlir::Type storedA = mlir::getElementTypeOrSelf(a.getType()), storedB = mlir::getElementTypeOrSelf(b.getType());
+  if (storedA != storedB || mlir::getElementTypeOrSelf(weightA) != mlir::getElementTypeOrSelf(weightB))
+    return Refusal{reasons::stackTypeDiffers, fmt::format("{} and {} against {} and {}", dtypeName(weightA), dtypeName(storedA),
+                                                          dtypeName(weightB), dtypeName(storedB))};
+  if (!stackedDimension(*same))
+    return Refusal{reasons::stackExtentsDiffer, fmt::format("[{}] against [{}]", fmt::join(extents(weightA), ","),
+                                                            fmt::join(extents(weightB), ","))};
   return std::nullopt;
 }
 
@@ -135,42 +71,63 @@ std::vector<std::pair<mlir::Value, std::vector<ContractOp>>> sharedOperands(Grap
   return shared;
 }
 
-/// The bias right after a projection: its only reader adds a parameter. `dimension` of the bias runs along `axis`.
+/// The bias right after a projection: its only reader adds a parameter. `along` and `dimension` (the one that runs along
+/// the stacked axis) are those after a pair of axes was merged.
 struct FollowingBias {
   mlir::Operation *op = nullptr;
   mlir::Value parameter;
-  std::vector<int64_t> along;
+  std::vector<int64_t> along, extents;
   int64_t dimension = -1;
+  std::optional<size_t> merged = {};  ///< position of the first axis of the pair, in the parameter
 };
 
-template <typename Op> FollowingBias biasBy(mlir::Operation *user, mlir::Value product, int64_t axis) {
+/// A pair of result axes as one; false if the bias does not run along both, in their order.
+bool mergePair(FollowingBias &bias, int64_t pair) {
+  const auto first = llvm::find(bias.along, pair), second = llvm::find(bias.along, pair + 1);
+  if (first == bias.along.end() || second != first + 1)
+    return false;
+  bias.merged = first - bias.along.begin();
+  bias.extents[*bias.merged] *= bias.extents[*bias.merged + 1];
+  bias.extents.erase(bias.extents.begin() + *bias.merged + 1);
+  bias.along.erase(second);
+  for (int64_t &axis : bias.along)
+    axis -= axis > pair;
+  return true;
+}
+
+template <typename Op> FollowingBias biasBy(mlir::Operation *user, const Projection &projection, int64_t axis) {
   FollowingBias bias;
   auto op = mlir::dyn_cast<Op>(user);
-  if (!op || op.getA() != product || !op.getAlongAttr() || !isParameter(op.getB()))
-    return bias;
+  ContractOp product = projection.op;
+  if (!op || op.getA() != product.getResult() || !op.getAlongAttr() || !isParameter(op.getB()))
+    return {};
   bias.along = op.getAlongAttr().asArrayRef().vec();
+  bias.parameter = op.getB();
+  bias.extents = extents(bias.parameter.getType());
+  if (projection.merged && !mergePair(bias, static_cast<int64_t>(projection.merged->result)))
+    return {};
   const auto at = llvm::find(bias.along, axis);
   if (at == bias.along.end())
-    return bias;
+    return {};
   bias.op = user;
-  bias.parameter = op.getB();
   bias.dimension = at - bias.along.begin();
   return bias;
 }
 
-FollowingBias followingBias(ContractOp op, int64_t axis) {
+FollowingBias followingBias(const Projection &projection, int64_t axis) {
+  ContractOp op = projection.op;
   if (!op.getResult().hasOneUse())
     return {};
   mlir::Operation *user = *op.getResult().user_begin();
-  const FollowingBias bias = biasBy<BiasOp>(user, op.getResult(), axis);
-  return bias.op ? bias : biasBy<AddOp>(user, op.getResult(), axis);
+  const FollowingBias bias = biasBy<BiasOp>(user, projection, axis);
+  return bias.op ? bias : biasBy<AddOp>(user, projection, axis);
 }
 
 /// Concatenations need equal extents outside the stacked dimension.
 bool alignWith(const FollowingBias &a, const FollowingBias &b) {
   if (!a.op || !b.op || a.op->getName() != b.op->getName() || a.along != b.along)
     return false;
-  std::vector<int64_t> left = extents(a.parameter.getType()), right = extents(b.parameter.getType());
+  std::vector<int64_t> left = a.extents, right = b.extents;
   left[a.dimension] = right[a.dimension] = 0;
   return left == right && mlir::getElementTypeOrSelf(a.parameter.getType()) ==
                               mlir::getElementTypeOrSelf(b.parameter.getType());
@@ -213,15 +170,29 @@ private:
     return mlir::NameLoc::get(builder.getStringAttr(llvm::join(names, "_")));
   }
 
+  /// A parameter with two axes from `position` on as one: free, the order of its elements stays.
+  mlir::Value mergeParameter(mlir::Value parameter, size_t position, llvm::StringRef axisName) {
+    const std::string name = writtenName(parameter);
+    const mlir::Location location = name.empty() ? builder.getUnknownLoc()
+                                                 : mlir::NameLoc::get(builder.getStringAttr(name + "_merged"));
+    return MergeAxesOp::create(builder, location, parameter, static_cast<int64_t>(position), 2, axisName);
+  }
+
   mlir::Value product() {
-    std::vector<mlir::Value> weights, results;
+    std::vector<mlir::Value> given, weights, results;
+    const Projection *simplest = &members.front();
     for (const Projection &member : members) {
-      weights.push_back(member.weight());
+      given.push_back(member.weight());
+      weights.push_back(member.merged ? mergeParameter(member.weight(), member.merged->weight,
+                                                       member.weightAxes[member.merged->weight])
+                                      : member.weight());
       results.push_back(member.op->getResult(0));
+      if (simplest->merged && !member.merged)
+        simplest = &member;
     }
-    auto weight = ConcatOp::create(builder, named(weights), weights, static_cast<int64_t>(dimension));
-    auto op = mlir::cast<ContractOp>(builder.clone(*members.front().op));
-    op->setOperand(members.front().weightOperand, weight);
+    auto weight = ConcatOp::create(builder, named(given), weights, static_cast<int64_t>(dimension));
+    auto op = mlir::cast<ContractOp>(builder.clone(*simplest->op));
+    op->setOperand(simplest->weightOperand, weight);
     op->setLoc(named(results));
     op.getResult().setType(withExtent(op.getType(), axis, extents(weight.getType())[dimension]));
     return op.getResult();
@@ -231,7 +202,7 @@ private:
   std::vector<FollowingBias> commonBiases() {
     std::vector<FollowingBias> biases;
     for (const Projection &member : members) {
-      biases.push_back(followingBias(member.op, axis));
+      biases.push_back(followingBias(member, axis));
       if (!alignWith(biases.front(), biases.back()))
         return {};
     }
@@ -239,28 +210,54 @@ private:
   }
 
   mlir::Value addBiases(mlir::Value stacked, const std::vector<FollowingBias> &biases) {
-    std::vector<mlir::Value> parameters, results;
-    for (const FollowingBias &bias : biases) {
-      parameters.push_back(bias.parameter);
+    std::vector<mlir::Value> given, parameters, results;
+    const FollowingBias *simplest = &biases.front();
+    for (size_t index = 0; index < biases.size(); ++index) {
+      const FollowingBias &bias = biases[index];
+      const Projection &member = members[index];
+      given.push_back(bias.parameter);
+      parameters.push_back(bias.merged ? mergeParameter(bias.parameter, *bias.merged, member.weightAxes[member.merged->weight])
+                                       : bias.parameter);
       results.push_back(bias.op->getResult(0));
+      if (simplest->merged && !bias.merged)
+        simplest = &bias;
     }
-    auto parameter = ConcatOp::create(builder, named(parameters), parameters, biases.front().dimension);
-    mlir::Operation *op = builder.clone(*biases.front().op);
+    auto parameter = ConcatOp::create(builder, named(given), parameters, biases.front().dimension);
+    mlir::Operation *op = builder.clone(*simplest->op);
     op->setOperands({stacked, parameter.getResult()});
     op->setLoc(named(results));
     op->getResult(0).setType(stacked.getType());
     return op->getResult(0);
   }
 
+  /// Every replaced op's result as a part of the stacked one; a merged pair of axes is split again.
   void slice(mlir::Value stacked, const std::vector<mlir::Operation *> &replaced) {
     int64_t start = 0;
-    for (mlir::Operation *op : replaced) {
-      const int64_t size = extents(op->getResult(0).getType())[axis];
-      auto part = SliceOp::create(builder, op->getLoc(), stacked, axis, start, size);
-      part.getResult().setType(mlir::cast<mlir::RankedTensorType>(op->getResult(0).getType()));
-      op->getResult(0).replaceAllUsesWith(part.getResult());
+    for (size_t index = 0; index < replaced.size(); ++index) {
+      const Projection &member = members[index];
+      mlir::Value old = replaced[index]->getResult(0);
+      const auto type = mlir::cast<mlir::RankedTensorType>(old.getType());
+      const int64_t size = member.weightExtents[dimension];
+      mlir::Value part = SliceOp::create(builder, replaced[index]->getLoc(), stacked, axis, start, size);
+      if (member.merged) {
+        const std::string name = writtenName(old);
+        if (!name.empty())
+          part.setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
+        part = split(part, member, old);
+      }
+      part.setType(type);
+      old.replaceAllUsesWith(part);
       start += size;
     }
+  }
+
+  mlir::Value split(mlir::Value part, const Projection &member, mlir::Value old) {
+    const size_t pair = member.merged->result;
+    const std::vector<int64_t> sizes = extents(old.getType());
+    const std::vector<std::string> names = axisNames(old.getType());
+    return SplitAxisOp::create(builder, old.getLoc(), part, static_cast<int64_t>(pair),
+                               llvm::ArrayRef<int64_t>{sizes[pair], sizes[pair + 1]},
+                               llvm::ArrayRef<std::string>{names[pair], names[pair + 1]});
   }
 
   std::vector<Projection> members;
@@ -319,8 +316,9 @@ void stackProjections(const ProjectionGroup &group, size_t first, size_t last) {
   std::vector<Projection> members;
   for (size_t index = first; index <= last; ++index)
     members.push_back(projectionOf(group.projections[index], *weightOperandOf(group.projections[index])));
-  if (const std::optional<size_t> dimension = stackedDimension(members))
-    Stacker(std::move(members), *dimension).run();
+  const std::optional<std::vector<Projection>> same = asOneProduct(members);
+  if (const std::optional<size_t> dimension = same ? stackedDimension(*same) : std::nullopt)
+    Stacker(*same, *dimension).run();
 }
 
 }  // namespace weft

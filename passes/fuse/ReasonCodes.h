@@ -48,7 +48,7 @@ inline constexpr ReasonCode candidateBound{
 inline constexpr ReasonCode stackWeightIsNotParameter{
     "A010", "weight-is-not-a-parameter", "stacking concatenates weights at load, so they must be graph parameters"};
 inline constexpr ReasonCode stackEinsumDiffers{
-    "A011", "einsum-differs", "after renaming letters the contractions are not the same product"};
+    "A011", "einsum-differs", "the contractions are not the same product, even with letters renamed and neighbouring axes merged"};
 inline constexpr ReasonCode stackExtentsDiffer{
     "A012", "extents-differ", "the weights differ in more than one axis, so no axis can be stacked"};
 inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "the products store different types"};

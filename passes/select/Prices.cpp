@@ -2,6 +2,7 @@
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
+#include "passes/configure/Packing.h"
 
 #include <algorithm>
 #include <numeric>
@@ -129,7 +130,7 @@ void Prices::choosePins() {
 }
 
 void Prices::findFolded() {
-  for (const Tensor &tensor : problem.tensors) freeToPack.push_back(tensor.isParameter);
+  for (const Tensor &tensor : problem.tensors) freeToPack.push_back(tensor.isArgument && tensor.isParameter);
   for (const auto &[a, b] : problem.tiedTensors) freeToPack[static_cast<size_t>(a)] = freeToPack[static_cast<size_t>(b)] = false;
   std::vector<int> order(problem.candidates.size());
   std::iota(order.begin(), order.end(), 0);
@@ -139,7 +140,7 @@ void Prices::findFolded() {
   candidates.resize(problem.candidates.size());
   for (int index : order) {
     const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
-    if (candidate.ops.size() != 1 || candidate.inputs.empty() || candidate.kernel.operatorClass() != OperatorClass::movement) continue;
+    if (candidate.ops.size() != 1 || candidate.inputs.empty() || !isPackedAtLoad(candidate.kernel)) continue;
     const bool fromParameters = std::all_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return freeToPack[static_cast<size_t>(t)]; });
     const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
     if (!fromParameters || leaves) continue;

@@ -2,6 +2,7 @@
 #include "tools/driver/PlanBuilder.h"
 
 #include "kernel/Error.h"
+#include "passes/configure/Packing.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/PlanConfiguration.h"
 
@@ -77,33 +78,34 @@ private:
 
   /// Moving parameters costs nothing: whoever loads them writes them where the first kernel reads them.
   bool isPacking(const select::Step &step) const {
-    const bool moves = step.candidate < 0 || problem.candidates[size_t(step.candidate)].kernel.body.front().name == "concat";
     const std::vector<int> inputs = inputsOf(step);
-    return moves && std::holds_alternative<ViewKnobs>(step.configuration.knobs) &&
-           std::all_of(inputs.begin(), inputs.end(), [&](int tensor) { return problem.tensors[size_t(tensor)].isParameter; });
+    return std::holds_alternative<ViewKnobs>(step.configuration.knobs) &&
+           (step.candidate < 0 || isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
+           std::all_of(inputs.begin(), inputs.end(), [&](int tensor) {
+             const select::Tensor &input = problem.tensors[size_t(tensor)];
+             return (input.isArgument && input.isParameter) || packedBy.contains(tensor);
+           });
   }
 
   void rememberPacking(const select::Step &step) {
-    if (step.candidate >= 0) joinedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
+    if (step.candidate >= 0) packedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
   }
 
-  /// A tensor joined of parameters: each of them is a view into it, so that loading the parts makes the whole.
-  int addJoined(int tensor, const Layout &layout) {
-    const select::Candidate &concat = *joinedBy.at(tensor);
+  /// A tensor computed of parameters: each of them is a view into it, so that loading the parts makes the whole.
+  int addPacked(int tensor, const Layout &layout) {
     const int whole = addTensor(tensor, layout, "temporary");
-    const auto axis = size_t(std::get<int64_t>(concat.kernel.body.front().attributes.at("axis")));
-    Layout part{.order = layout.order, .strides = stridesOf(layout, extentsOf(problem.tensors[size_t(tensor)])),
-                .offset = layout.offset};
-    for (const int input : concat.inputs) {
-      const select::Tensor &parameter = problem.tensors[size_t(input)];
-      if (!parameter.isArgument)
-        throw Error::unsupported("'{}' joins '{}', which is itself computed from parameters",
-                                 problem.tensors[size_t(tensor)].name, parameter.name);
-      const int view = addTensor(input, part, roleOfArgument(parameter));
-      viewOf[size_t(view)] = whole;
-      part.offset += parameter.axes[axis].extent * part.strides[axis];
-    }
+    addParts(tensor, layout, whole);
     return whole;
+  }
+
+  void addParts(int tensor, const Layout &layout, int whole) {
+    const select::Candidate &packing = *packedBy.at(tensor);
+    const std::vector<Layout> places = packedOperands(packing.kernel, layout);
+    for (size_t index = 0; index < places.size(); ++index) {
+      const int input = packing.inputs[index];
+      if (packedBy.contains(input)) addParts(input, places[index], whole);
+      else viewOf[size_t(addTensor(input, places[index], roleOfArgument(problem.tensors[size_t(input)])))] = whole;
+    }
   }
 
   bool mayChoose(const select::Tensor &tensor) const { return tensor.isParameter || free; }
@@ -147,7 +149,7 @@ private:
       if (result.plan.tensors[size_t(version)].strides == strides) return version;
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     if (source.isArgument && mayChoose(source)) return addTensor(tensor, layout, roleOfArgument(source));
-    if (joinedBy.contains(tensor)) return addJoined(tensor, layout);
+    if (packedBy.contains(tensor)) return addPacked(tensor, layout);
     throw Error::checkFailed("the selected plan reads '{}' with strides [{}], which nothing produced", source.name,
                              fmt::join(strides, ", "));
   }
@@ -230,7 +232,7 @@ private:
   const bool free;
   PlannedKernels result;
   std::vector<int> viewOf;                   // plan tensor -> the plan tensor whose buffer it lies in, or -1
-  std::map<int, const select::Candidate *> joinedBy;  // computed parameter -> the concatenation that makes it
+  std::map<int, const select::Candidate *> packedBy;  // computed parameter -> the movement that makes it
   std::map<int, std::vector<int>> versions;  // problem tensor -> plan tensors, one a layout
   std::set<std::string> taken, kernelNames;
 };

@@ -6,6 +6,7 @@
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/Packing.h"
 #include "runtime/Sha256.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
@@ -44,9 +45,8 @@ public:
 private:
   /// Regions that only move parameters happen at load: the plan has no kernel for them (PlanBuilder.cpp, isPacking).
   bool packsParameters(KernelOp region, GraphOp graph) {
-    mlir::Operation &body = region.getBlock()->front();
     const bool isView = std::holds_alternative<ViewKnobs>(weft::configurationOf(region.getOperation()).knobs);
-    const bool packs = isView && mlir::isa<IdentityOp, ConcatOp>(body) &&
+    const bool packs = isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) &&
                        llvm::all_of(region->getOperands(), [&](mlir::Value value) {
                          const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
                          return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
