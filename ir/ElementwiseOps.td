@@ -12,6 +12,7 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit ownConstraints = 0;
   bit ownTypes = 0;
+  string scalarReference = mnemonic # " = " # reference;  // kernel/reference takes its table of scalar functions from here
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   code extraMembers = "";

@@ -1,45 +1,14 @@
-// The draw of each element is computed by itself: slow, and with no assumption about who computes its neighbours.
+// The tensor seen as [outer][rows][columns], element by element.
 #include "ir/interpreter/Dropout.h"
 
-#include <cmath>
-
 namespace weft::reference {
-namespace {
-
-constexpr uint32_t multiplier0 = 0xD2511F53, multiplier1 = 0xCD9E8D57;
-constexpr uint32_t weyl0 = 0x9E3779B9, weyl1 = 0xBB67AE85;
-constexpr int rounds = 7;
-
-uint32_t high(uint64_t product) { return uint32_t(product >> 32); }
-
-}  // namespace
-
-std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
-  for (int round = 0; round < rounds; ++round) {
-    const uint64_t first = uint64_t(multiplier0) * counter[0], second = uint64_t(multiplier1) * counter[2];
-    counter = {high(second) ^ counter[1] ^ key[0], uint32_t(second), high(first) ^ counter[3] ^ key[1],
-               uint32_t(first)};
-    key = {key[0] + weyl0, key[1] + weyl1};
-  }
-  return counter;
-}
-
-uint32_t dropoutDraw(const DropoutSource &source, int64_t outer, int64_t row, int64_t column) {
-  const int64_t r = row % 16, c = column % 16;
-  const uint32_t lane = uint32_t((r % 8) * 4 + (c % 8) / 2), draw = uint32_t(c % 2 + 2 * (r / 8) + 4 * (c / 8));
-  const std::array<uint32_t, 4> counter = {lane + 32 * uint32_t(column / 16), uint32_t(row / 16), uint32_t(outer),
-                                           source.stream};
-  const std::array<uint32_t, 2> key = {uint32_t(source.seed),
-                                       uint32_t(source.seed >> 32) ^ (uint32_t(source.step) * weyl0)};
-  return philox(counter, key)[draw / 2] >> (16 * (draw % 2)) & 0xFFFF;
-}
 
 template <typename Real>
 TensorValue dropout(const TensorValue &x, double p, const DropoutSource &source) {
   const int64_t rank = int64_t(x.shape.size());
   const int64_t columns = rank >= 1 ? x.shape[rank - 1] : 1, rows = rank >= 2 ? x.shape[rank - 2] : 1;
-  const uint32_t threshold = uint32_t(std::lround(p * 65536));
-  const Real scale = 1.0f / (1.0f - float(p));
+  const uint32_t threshold = dropoutThreshold(p);
+  const Real scale = dropoutScale(p);
   TensorValue result = zeros(x.shape);
   for (int64_t n = 0; n < int64_t(x.elements.size()); ++n) {
     const bool kept = dropoutDraw(source, n / (rows * columns), n / columns % rows, n % columns) >= threshold;

@@ -2,7 +2,7 @@
 #include "tests/emulate/Launch.h"
 
 #include "tests/emulate/GuardedBuffer.h"
-#include "tests/emulate/StoredElement.h"
+#include "kernel/reference/StoredElement.h"
 
 #include <fmt/format.h>
 
@@ -27,11 +27,11 @@ public:
         offset(layout.offset), buffer(spannedElements() * sizeOf(dtype)) {}
 
   void write(const TensorValue &tensor) {
-    for (size_t n = 0; n < tensor.elements.size(); ++n) storeElement(dtype, addressOf(n), tensor.elements[n]);
+    for (size_t n = 0; n < tensor.elements.size(); ++n) reference::storeElement(dtype, addressOf(n), tensor.elements[n]);
   }
   TensorValue read() const {
     TensorValue tensor = reference::zeros(extents);
-    for (size_t n = 0; n < tensor.elements.size(); ++n) tensor.elements[n] = loadElement(dtype, addressOf(n));
+    for (size_t n = 0; n < tensor.elements.size(); ++n) tensor.elements[n] = reference::loadElement(dtype, addressOf(n));
     return tensor;
   }
   /// Bytes around the tensor, and between its elements where it is a view, are untouched.

@@ -1,7 +1,7 @@
 // The emulation's own conversions: elements are stored as their formats say, and the stand-ins for PTX conversions agree
 // with the interpreter's rounding on values around every kind of boundary.
 #include "ir/interpreter/Rounding.h"
-#include "tests/emulate/StoredElement.h"
+#include "kernel/reference/StoredElement.h"
 #include "tests/emulate/host/emulate_ptx.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ using weft::DType;
 TEST_CASE("every half survives store, load and the device's widening") {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const unsigned short pattern = (unsigned short)bits;
-    const double value = weft::emulate::loadElement(DType::f16, reinterpret_cast<const std::byte *>(&pattern));
+    const double value = weft::reference::loadElement(DType::f16, reinterpret_cast<const std::byte *>(&pattern));
     const float widened = weft::ptx::halfToFloat(pattern);
     if (std::isnan(value)) {
       REQUIRE(std::isnan(widened));
@@ -19,7 +19,7 @@ TEST_CASE("every half survives store, load and the device's widening") {
     }
     REQUIRE(double(widened) == value);
     unsigned short stored = 0;
-    weft::emulate::storeElement(DType::f16, reinterpret_cast<std::byte *>(&stored), value);
+    weft::reference::storeElement(DType::f16, reinterpret_cast<std::byte *>(&stored), value);
     REQUIRE(stored == pattern);
     REQUIRE(weft::ptx::floatToHalf(widened) == pattern);
   }

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 
-namespace weft::emulate {
+namespace weft::reference {
 
 /// `value` must be one that the type can hold.
 void storeElement(DType type, std::byte *at, double value);
 double loadElement(DType type, const std::byte *at);
 
-}  // namespace weft::emulate
+}  // namespace weft::reference

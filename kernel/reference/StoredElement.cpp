@@ -1,5 +1,5 @@
 // IEEE 754 binary16 by sign, exponent and fraction; bfloat16 as the upper half of binary32.
-#include "tests/emulate/StoredElement.h"
+#include "kernel/reference/StoredElement.h"
 
 #include <bit>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-namespace weft::emulate {
+namespace weft::reference {
 namespace {
 
 template <typename T>
@@ -77,4 +77,4 @@ double loadElement(DType type, const std::byte *at) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-}  // namespace weft::emulate
+}  // namespace weft::reference

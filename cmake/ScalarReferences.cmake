@@ -1,0 +1,26 @@
+# Writes OUTPUT: the reference expressions of ir/ElementwiseOps.td as C++ functions without MLIR, from RECORDS, which
+# mlir-tblgen --print-records wrote. A getter of a numeric attribute, getFactor().convertToDouble(), becomes
+# attribute("factor").
+cmake_minimum_required(VERSION 3.25)
+file(STRINGS ${RECORDS} lines REGEX "string scalarReference = ")
+set(text "// Generated from ir/ElementwiseOps.td by cmake/ScalarReferences.cmake.\n")
+string(APPEND text "#include \"kernel/reference/ScalarReferences.h\"\n\n#include <cmath>\n#include <limits>\n\n")
+string(APPEND text "namespace weft::reference {\n\nconst std::map<std::string, ScalarReference> &scalarReferences() {\n")
+string(APPEND text "  static const std::map<std::string, ScalarReference> table = {\n")
+foreach(line IN LISTS lines)
+  if(NOT line MATCHES "= \"([a-z_]+) = (.*)\";$")
+    continue()  # a class, whose arguments are open
+  endif()
+  set(name ${CMAKE_MATCH_1})
+  set(expression "${CMAKE_MATCH_2}")
+  while(expression MATCHES "get([A-Z])([A-Za-z]*)\\(\\)\\.convertToDouble\\(\\)")
+    set(getter "${CMAKE_MATCH_0}")
+    set(rest "${CMAKE_MATCH_2}")
+    string(TOLOWER "${CMAKE_MATCH_1}" first)
+    string(REPLACE "${getter}" "attribute(\"${first}${rest}\")" expression "${expression}")
+  endwhile()
+  string(APPEND text "      {\"${name}\", [](double a, double b, double c, const NumericAttribute &attribute) -> double {\n")
+  string(APPEND text "         (void)a, (void)b, (void)c, (void)attribute;\n         return ${expression};\n       }},\n")
+endforeach()
+string(APPEND text "  };\n  return table;\n}\n\n}  // namespace weft::reference\n")
+file(WRITE ${OUTPUT} "${text}")

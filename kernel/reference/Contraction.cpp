@@ -1,0 +1,50 @@
+// One element of a contraction: the sum over the letters that the result lacks.
+#include "kernel/Error.h"
+#include "kernel/reference/PointEvaluator.h"
+
+#include <cmath>
+
+namespace weft::reference {
+
+Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) {
+  const std::string spec = text(op, "spec");
+  const size_t comma = spec.find(','), arrow = spec.find("->");
+  const std::string terms[2] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1)};
+  const std::string result = spec.substr(arrow + 2);
+  if (comma == std::string::npos || arrow == std::string::npos || terms[0].size() != rank(op.operands[0]) ||
+      terms[1].size() != rank(op.operands[1]) || result.size() != at.size())
+    throw Error::checkFailed("kernel '{}': contraction \"{}\" does not fit its operands", kernel.name, spec);
+
+  Coordinates places[2] = {Coordinates(terms[0].size()), Coordinates(terms[1].size())};
+  for (size_t side : {0, 1})
+    for (size_t d = 0; d < terms[side].size(); ++d) {
+      const size_t found = result.find(terms[side][d]);
+      if (found != std::string::npos) places[side][d] = at[found];
+    }
+  struct Reduced {
+    size_t dimensions[2];
+    int64_t extent;
+  };
+  std::vector<Reduced> reduced;
+  for (size_t d = 0; d < terms[0].size(); ++d)
+    if (result.find(terms[0][d]) == std::string::npos)
+      reduced.push_back({{d, terms[1].find(terms[0][d])}, extent(op.operands[0], d)});
+
+  int64_t count = 1;
+  for (const Reduced &one : reduced) count *= one.extent;
+  double total = 0, magnitude = 0, error = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    int64_t rest = n;
+    for (size_t r = reduced.size(); r-- > 0; rest /= reduced[r].extent)
+      for (size_t side : {0, 1}) places[side][reduced[r].dimensions[side]] = rest % reduced[r].extent;
+    const Point a = operand(op, 0, places[0]), b = operand(op, 1, places[1]);
+    total += a.value * b.value;
+    magnitude += std::abs(a.value * b.value);
+    error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
+  }
+  const double scale = number(op, "scale", 1);
+  return {.value = total * scale,
+          .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};
+}
+
+}  // namespace weft::reference

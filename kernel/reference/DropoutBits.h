@@ -1,0 +1,27 @@
+// Dropout bits exactly as SPEC.md ("Dropout bits") fixes them: a function of (seed, stream, step, logical coordinates). The
+// one host implementation, used by the interpreter and by the point evaluator.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace weft::reference {
+
+/// Philox4x32 with 7 rounds ("Parallel Random Numbers: As Easy as 1, 2, 3", section 3.3).
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+/// Seed and step are read from the device, the stream belongs to the op.
+struct DropoutSource {
+  uint64_t seed = 1, step = 0;
+  uint32_t stream = 0;
+};
+
+/// The 16-bit draw of element (outer, row, column) of the [outer][rows][columns] view.
+uint32_t dropoutDraw(const DropoutSource &source, int64_t outer, int64_t row, int64_t column);
+
+/// An element whose draw is below this is dropped.
+uint32_t dropoutThreshold(double p);
+/// What kept elements are multiplied by, in fp32 as SPEC.md says.
+float dropoutScale(double p);
+
+}  // namespace weft::reference

@@ -1,0 +1,106 @@
+// Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary embeddings).
+#include "kernel/Error.h"
+#include "kernel/reference/PointEvaluator.h"
+
+#include <cmath>
+#include <limits>
+
+namespace weft::reference {
+namespace {
+
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+
+/// Device functions are a few ulp off and round their arguments on the way; +, -, *, / round once.
+constexpr double functionUlps = 8, arithmeticUlps = 4;
+
+}  // namespace
+
+/// Errors are propagated by moving each operand by its error, which holds for functions of any slope.
+Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
+  const Definition &meaning = definition(op);
+  const auto attribute = [&](const char *name) { return number(op, name, std::numeric_limits<double>::quiet_NaN()); };
+  const bool isFunction = op.spelling.find("weft::") != std::string::npos;
+  double values[3] = {}, errors[3] = {};
+  for (size_t n = 0; n < op.operands.size(); ++n) {
+    const Point operand = evaluate(op.operands[n], mapped(op, n, at));
+    values[n] = operand.value;
+    errors[n] = operand.error + (isFunction ? functionUlps * roundoff * std::abs(operand.value) : 0);
+  }
+  const auto function = [&] { return meaning.scalar(values[0], values[1], values[2], attribute); };
+  Point result{.value = function(), .error = 0};
+  if (!std::isfinite(result.value)) return result;
+  result.error = (isFunction ? functionUlps : arithmeticUlps) * roundoff * std::abs(result.value);
+  for (size_t n = 0; n < op.operands.size(); ++n) {
+    if (errors[n] == 0 || !std::isfinite(errors[n])) continue;
+    const double exact = values[n];
+    double moved = 0;
+    for (double sign : {-1.0, 1.0}) {
+      values[n] = exact + sign * errors[n];
+      moved = std::max(moved, std::abs(function() - result.value));
+    }
+    values[n] = exact;
+    result.error += moved;
+  }
+  return result;
+}
+
+Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
+  const int value = op.results[0];
+  const size_t dimensions = rank(value);
+  const int64_t column = dimensions > 0 ? at[dimensions - 1] : 0, row = dimensions > 1 ? at[dimensions - 2] : 0;
+  int64_t outer = 0;
+  for (size_t d = 0; d + 2 < dimensions; ++d) outer = outer * extent(value, d) + at[d];
+  const double p = number(op, "p", 0);
+  const DropoutSource own{.seed = source.seed, .step = source.step, .stream = uint32_t(integer(op, "stream"))};
+  if (dropoutDraw(own, outer, row, column) < dropoutThreshold(p)) return {};
+  const Point x = evaluate(op.operands[0], mapped(op, 0, at));
+  const double scale = dropoutScale(p);
+  return {.value = x.value * scale, .error = (x.error + 4 * roundoff * std::abs(x.value)) * scale};
+}
+
+/// Queries are aligned to the end of the keys.
+Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
+  const std::string kind = text(op, "kind");
+  const size_t keyDimension = size_t(integer(op, "key"));
+  const int64_t key = at[keyDimension];
+  bool visible = false;
+  if (kind == "padding") {
+    visible = double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;
+  } else {
+    const size_t queryDimension = size_t(integer(op, "query"));
+    const int64_t query = at[queryDimension];
+    const int64_t distance = key - (query + extent(op.results[0], keyDimension) - extent(op.results[0], queryDimension));
+    if (kind == "causal") {
+      visible = distance <= 0;
+    } else if (kind == "window") {
+      visible = distance >= -integer(op, "left") && distance <= integer(op, "right");
+    } else if (kind == "block") {
+      const int64_t size = integer(op, "size");
+      const int64_t block[] = {query / size, key / size};
+      visible = evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
+    } else {
+      throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation", kernel.name, kind);
+    }
+  }
+  return visible ? evaluate(op.operands[0], mapped(op, 0, at)) : Point{.value = minusInfinity, .error = 0};
+}
+
+Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
+  const size_t dimension = size_t(integer(op, "dim"));
+  const int64_t size = extent(op.results[0], dimension), half = size / 2, here = at[dimension];
+  const bool halved = text(op, "style") == "halved";
+  const bool isSecond = halved ? here >= half : here % 2 == 1;
+  const int64_t pair = halved ? here % half : here / 2;
+  Coordinates partner = at;
+  partner[dimension] = halved ? (isSecond ? here - half : here + half) : here ^ 1;
+  const double base = number(op, "base", 10000.0);
+  const double angle = double(at[size_t(integer(op, "position"))]) * std::pow(base, -2.0 * double(pair) / double(size));
+  const Point own = operand(op, 0, at), other = operand(op, 0, partner);
+  const double cosine = std::cos(angle), sine = std::sin(angle);
+  // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as much again.
+  const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * angle + 4 * roundoff;
+  return {.value = own.value * cosine + (isSecond ? other.value : -other.value) * sine,
+          .error = own.error + other.error + (std::abs(own.value) + std::abs(other.value)) * (turn + 2 * roundoff)};
+}
+
+}  // namespace weft::reference

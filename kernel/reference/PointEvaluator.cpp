@@ -1,0 +1,152 @@
+// The walk from an output to inputs, and what all ops share. One member function an op; handlerOf() is the table.
+#include "kernel/reference/PointEvaluator.h"
+
+#include "kernel/Error.h"
+#include "kernel/reference/Rounding.h"
+#include "kernel/reference/ScalarReferences.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::reference {
+
+Coordinates Coordinates::without(size_t dimension) const {
+  Coordinates result(count - 1);
+  for (size_t d = 0, to = 0; d < count; ++d)
+    if (d != dimension) result[to++] = values[d];
+  return result;
+}
+
+Coordinates Coordinates::with(size_t dimension, int64_t value) const {
+  Coordinates result(count + 1);
+  for (size_t d = 0, from = 0; d <= count; ++d) result[d] = d == dimension ? value : values[from++];
+  return result;
+}
+
+double sumError(int64_t n) { return (8 + 2 * std::sqrt(double(n))) * roundoff; }
+
+double tolerance(const Point &point, DType type) {
+  // The rounding of the farthest value that the error admits, which may have a larger exponent.
+  return point.error + roundingError(type, std::abs(point.value) + point.error);
+}
+
+bool agrees(double stored, const Point &point, DType type) {
+  if (std::isnan(stored) || std::isnan(point.value)) return false;
+  const double exact = roundTo(type, point.value);
+  if (std::isinf(exact) || std::isinf(stored)) return stored == exact;
+  const double allowed = tolerance(point, type);
+  return std::isfinite(allowed) && std::abs(stored - point.value) <= allowed;
+}
+
+PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const BodyOp &op) {
+  static const std::map<std::string, Handler> handlers = {
+      {"dropout", &PointEvaluator::dropout},
+      {"mask", &PointEvaluator::mask},
+      {"rotary", &PointEvaluator::rotary},
+      {"softmax", &PointEvaluator::softmax},
+      {"layer_norm", &PointEvaluator::layerNorm},
+      {"rms_norm", &PointEvaluator::rmsNorm},
+      {"reduce", &PointEvaluator::reduce},
+      {"local_softmax", &PointEvaluator::localSoftmax},
+      {"reduce_subvectors", &PointEvaluator::reduceSubvectors},
+      {"global_scaling", &PointEvaluator::globalScaling},
+      {"contract", &PointEvaluator::contract},
+      {"identity", &PointEvaluator::identity},
+      {"transpose", &PointEvaluator::transpose},
+      {"slice", &PointEvaluator::slice},
+      {"concat", &PointEvaluator::concat},
+      {"split_axis", &PointEvaluator::splitAxis},
+      {"merge_axes", &PointEvaluator::mergeAxes},
+      {"gather", &PointEvaluator::gather},
+  };
+  const auto found = handlers.find(op.name);
+  if (found != handlers.end()) return found->second;
+  if (scalarReferences().contains(op.name) && op.operands.size() <= 3) return &PointEvaluator::scalar;
+  throw Error::unsupported("kernel '{}': op '{}' has no reference evaluation of single elements", kernel.name, op.name);
+}
+
+PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> inputs, const DropoutSource &source)
+    : kernel(from), readers(std::move(inputs)), source(source), inputOf(from.values.size(), -1),
+      definitions(from.values.size()) {
+  if (readers.size() != kernel.inputs.size())
+    throw Error::badInput("kernel '{}' has {} inputs, {} were given", kernel.name, kernel.inputs.size(), readers.size());
+  for (size_t n = 0; n < kernel.inputs.size(); ++n) inputOf[kernel.inputs[n]] = int(n);
+  for (const Value &value : kernel.values)
+    if (value.axes.size() >= Coordinates::maximumRank)
+      throw Error::unsupported("kernel '{}': '{}' has {} dimensions; single elements are evaluated up to {}", kernel.name,
+                               value.name, value.axes.size(), Coordinates::maximumRank - 1);
+  for (const BodyOp &op : kernel.body)
+    for (size_t n = 0; n < op.results.size(); ++n) {
+      Definition &definition = definitions[op.results[n]];
+      definition = {.op = &op, .result = n, .handler = handlerOf(kernel, op), .operandDimensions = {}};
+      const auto meaning = scalarReferences().find(op.name);
+      if (meaning == scalarReferences().end()) continue;
+      definition.scalar = meaning->second;
+      for (int operand : op.operands) definition.operandDimensions.push_back(dimensionsAlong(op, operand));
+    }
+}
+
+/// Maps: where each dimension of an operand stands in the result. Dimensions that no axis identifies (the blocks of a mask's
+/// table) are -1.
+std::vector<int> PointEvaluator::dimensionsAlong(const BodyOp &op, int operand) const {
+  const std::vector<int> &own = kernel.values[operand].axes, &result = kernel.values[op.results[0]].axes;
+  std::vector<int> dimensions;
+  for (size_t d = 0; d < own.size(); ++d) {
+    const auto found = std::find(result.begin(), result.end(), own[d]);
+    dimensions.push_back(own == result ? int(d) : found == result.end() ? -1 : int(found - result.begin()));
+  }
+  return dimensions;
+}
+
+Coordinates PointEvaluator::mapped(const BodyOp &op, size_t operand, const Coordinates &at) const {
+  const std::vector<int> &dimensions = definition(op).operandDimensions[operand];
+  Coordinates result(dimensions.size());
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (dimensions[d] < 0)
+      throw Error::checkFailed("kernel '{}': op '{}' gives no coordinate for dimension {} of operand {}", kernel.name, op.name,
+                               d, operand);
+    result[d] = at[size_t(dimensions[d])];
+  }
+  return result;
+}
+
+Point PointEvaluator::output(size_t output, std::span<const int64_t> coordinates) {
+  return evaluate(kernel.outputs[output], Coordinates(coordinates));
+}
+
+Point PointEvaluator::evaluate(int value, const Coordinates &at) {
+  if (inputOf[value] >= 0) return {.value = readers[size_t(inputOf[value])](at), .error = 0};
+  const Definition &definition = definitions[value];
+  return (this->*definition.handler)(*definition.op, definition.result, at);
+}
+
+int64_t PointEvaluator::integer(const BodyOp &op, const char *attribute) const {
+  const auto found = op.attributes.find(attribute);
+  if (found == op.attributes.end() || !std::holds_alternative<int64_t>(found->second))
+    throw Error::checkFailed("kernel '{}': op '{}' lacks the integer attribute '{}'", kernel.name, op.name, attribute);
+  return std::get<int64_t>(found->second);
+}
+
+double PointEvaluator::number(const BodyOp &op, const char *attribute, double standard) const {
+  const auto found = op.attributes.find(attribute);
+  if (found == op.attributes.end()) return standard;
+  if (const auto *integer = std::get_if<int64_t>(&found->second)) return double(*integer);
+  if (const auto *real = std::get_if<double>(&found->second)) return *real;
+  throw Error::checkFailed("kernel '{}': attribute '{}' of op '{}' is no number", kernel.name, attribute, op.name);
+}
+
+std::string PointEvaluator::text(const BodyOp &op, const char *attribute) const {
+  const auto found = op.attributes.find(attribute);
+  if (found == op.attributes.end() || !std::holds_alternative<std::string>(found->second))
+    throw Error::checkFailed("kernel '{}': op '{}' lacks the text attribute '{}'", kernel.name, op.name, attribute);
+  return std::get<std::string>(found->second);
+}
+
+std::vector<int64_t> PointEvaluator::list(const BodyOp &op, const char *attribute) const {
+  const auto found = op.attributes.find(attribute);
+  if (found == op.attributes.end() || !std::holds_alternative<std::vector<int64_t>>(found->second))
+    throw Error::checkFailed("kernel '{}': op '{}' lacks the list attribute '{}'", kernel.name, op.name, attribute);
+  return std::get<std::vector<int64_t>>(found->second);
+}
+
+}  // namespace weft::reference

@@ -1,0 +1,140 @@
+// Single elements of a kernel's values in fp64, straight from SPEC.md's definitions: an oracle for tensors too large to be
+// interpreted whole, and independent of the interpreter. No MLIR.
+//
+// With each value comes a bound of how far a kernel that computes in fp32 may be from it: errors of operands are propagated,
+// every operation adds its own rounding, and a sum of n terms of magnitude sum|x| adds (8 + 2 sqrt(n)) 2^-24 sum|x| (the
+// probabilistic bound of Higham and Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci. Comput.
+// 2019, with lambda = 2). Storing the result adds half a unit in its last place: see tolerance().
+#pragma once
+
+#include "kernel/Kernel.h"
+#include "kernel/reference/DropoutBits.h"
+
+#include <array>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+namespace weft::reference {
+
+/// A value in exact arithmetic, and the error that fp32 may make.
+struct Point {
+  double value = 0, error = 0;
+};
+
+/// Coordinates of one element, in logical order; no allocation.
+class Coordinates {
+public:
+  static constexpr size_t maximumRank = 12;
+  Coordinates() = default;
+  explicit Coordinates(size_t rank) : count(rank) {}
+  explicit Coordinates(std::span<const int64_t> from) : count(from.size()) {
+    for (size_t d = 0; d < count; ++d) values[d] = from[d];
+  }
+  size_t size() const { return count; }
+  int64_t &operator[](size_t d) { return values[d]; }
+  int64_t operator[](size_t d) const { return values[d]; }
+  operator std::span<const int64_t>() const { return {values.data(), count}; }
+  /// Without one dimension.
+  Coordinates without(size_t dimension) const;
+  /// With one more dimension before `dimension`.
+  Coordinates with(size_t dimension, int64_t value) const;
+
+private:
+  std::array<int64_t, maximumRank> values{};
+  size_t count = 0;
+};
+
+/// The element of an input at logical coordinates.
+using ElementReader = std::function<double(std::span<const int64_t> coordinates)>;
+
+/// Evaluates any element of any value. Statistics of rows are kept, so that elements of one row are cheap; not thread-safe:
+/// one evaluator a thread.
+class PointEvaluator {
+public:
+  /// `inputs` in the order of Kernel::inputs; the stream of `source` is ignored, each op has its own. Throws
+  /// Error(unsupported) naming an op that has no evaluation here.
+  PointEvaluator(const Kernel &kernel, std::vector<ElementReader> inputs, const DropoutSource &source);
+
+  /// Element of Kernel::outputs[output]. Throws Error(badInput) for a gather whose index is outside the table.
+  Point output(size_t output, std::span<const int64_t> coordinates);
+
+private:
+  using Handler = Point (PointEvaluator::*)(const BodyOp &op, size_t result, const Coordinates &at);
+  /// Two statistics of one row: (maximum, sum of exponentials), (mean, rstd).
+  struct Row {
+    Point first, second;
+  };
+  struct Definition {
+    const BodyOp *op = nullptr;
+    size_t result = 0;
+    Handler handler = nullptr;
+    double (*scalar)(double, double, double, const std::function<double(const char *)> &) = nullptr;
+    std::vector<std::vector<int>> operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
+  };
+
+  static Handler handlerOf(const Kernel &kernel, const BodyOp &op);
+  std::vector<int> dimensionsAlong(const BodyOp &op, int operand) const;
+  Point evaluate(int value, const Coordinates &at);
+  Point operand(const BodyOp &op, size_t n, const Coordinates &at) { return evaluate(op.operands[n], at); }
+  int64_t extent(int value, size_t dimension) const { return kernel.axes[kernel.values[value].axes[dimension]].extent; }
+  size_t rank(int value) const { return kernel.values[value].axes.size(); }
+  int64_t integer(const BodyOp &op, const char *attribute) const;
+  double number(const BodyOp &op, const char *attribute, double standard) const;
+  std::string text(const BodyOp &op, const char *attribute) const;
+  std::vector<int64_t> list(const BodyOp &op, const char *attribute) const;
+  const Definition &definition(const BodyOp &op) const { return definitions[op.results[0]]; }
+  Coordinates mapped(const BodyOp &op, size_t operand, const Coordinates &at) const;
+
+  // Elementwise.cpp
+  Point scalar(const BodyOp &op, size_t result, const Coordinates &at);
+  Point dropout(const BodyOp &op, size_t result, const Coordinates &at);
+  Point mask(const BodyOp &op, size_t result, const Coordinates &at);
+  Point rotary(const BodyOp &op, size_t result, const Coordinates &at);
+
+  // Normalization.cpp
+  template <typename Compute>
+  const Row &row(const BodyOp &op, const Coordinates &key, Compute compute);
+  /// Maximum and sum of exponentials of elements [begin, end) along `dimension` at a place; `weight` is the operand that
+  /// multiplies the exponentials, -1 for none.
+  Row exponentials(const BodyOp &op, Coordinates at, size_t dimension, int64_t begin, int64_t end, int weight);
+  Point exponential(const Point &x, const Point &maximum) const;
+  Point softmax(const BodyOp &op, size_t result, const Coordinates &at);
+  Point layerNorm(const BodyOp &op, size_t result, const Coordinates &at);
+  Point rmsNorm(const BodyOp &op, size_t result, const Coordinates &at);
+  Point reduce(const BodyOp &op, size_t result, const Coordinates &at);
+  Point localSoftmax(const BodyOp &op, size_t result, const Coordinates &at);
+  Point reduceSubvectors(const BodyOp &op, size_t result, const Coordinates &at);
+  Point globalScaling(const BodyOp &op, size_t result, const Coordinates &at);
+
+  // Contraction.cpp
+  Point contract(const BodyOp &op, size_t result, const Coordinates &at);
+
+  // Movement.cpp
+  Point identity(const BodyOp &op, size_t result, const Coordinates &at);
+  Point transpose(const BodyOp &op, size_t result, const Coordinates &at);
+  Point slice(const BodyOp &op, size_t result, const Coordinates &at);
+  Point concat(const BodyOp &op, size_t result, const Coordinates &at);
+  Point splitAxis(const BodyOp &op, size_t result, const Coordinates &at);
+  Point mergeAxes(const BodyOp &op, size_t result, const Coordinates &at);
+  Point gather(const BodyOp &op, size_t result, const Coordinates &at);
+
+  Kernel kernel;  ///< a copy: definitions point into it
+  std::vector<ElementReader> readers;
+  DropoutSource source;
+  std::vector<int> inputOf;  ///< per value: position in readers, or -1
+  std::vector<Definition> definitions;  ///< per value
+  std::map<std::pair<const BodyOp *, std::vector<int64_t>>, Row> rows;
+};
+
+/// Unit roundoff of fp32.
+inline constexpr double roundoff = 0x1p-24;
+/// Error of a sum of n terms in units of the sum of their magnitudes.
+double sumError(int64_t n);
+/// How far a stored element of a type may be from `point`: its error, and the rounding of the type.
+double tolerance(const Point &point, DType type);
+/// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never does.
+bool agrees(double stored, const Point &point, DType type);
+
+}  // namespace weft::reference

@@ -1,0 +1,15 @@
+// Rounding of a value to what a stored element type can hold: to nearest, ties to even, with subnormals and overflow to
+// infinity, as the conversion instructions of the GPUs do.
+#pragma once
+
+#include "kernel/DType.h"
+
+namespace weft::reference {
+
+/// i1 becomes 0 or 1 (any non-zero value, also NaN, is 1); i32 is truncated towards zero; f64 is unchanged.
+double roundTo(DType type, double value);
+
+/// The largest error of storing a finite value: half the distance of its neighbours. Zero for f64 and integers.
+double roundingError(DType type, double value);
+
+}  // namespace weft::reference
