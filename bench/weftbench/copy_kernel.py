@@ -1,0 +1,16 @@
+"""A plain vectorized copy in Triton: what a kernel, not the driver's copy, reaches."""
+import triton
+import triton.language as tl
+
+BLOCK = 8192
+
+
+@triton.jit
+def copy_block(source, target, count, block: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
+    tl.store(target + at, tl.load(source + at, mask=at < count), mask=at < count)
+
+
+def copy(source, target):
+    count = source.numel()
+    copy_block[(triton.cdiv(count, BLOCK),)](source, target, count, block=BLOCK, num_warps=8)

@@ -1,0 +1,46 @@
+"""Group `memory`: most device bytes in use during a forward call, parameters aside; input and output counted for everyone."""
+import torch
+
+from . import encoder, ours, rivals
+from .report import Result, Workload
+
+LAYERS = [('paper-encoder', encoder.PAPER), ('bert-base', encoder.BERT_BASE), ('bert-large', encoder.BERT_LARGE)]
+
+
+def peak_bytes(call, x):
+    """Of the allocator's live tensors beyond what was there before, plus the input."""
+    call(x)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    call(x)
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before + x.numel() * x.element_size()
+
+
+def run(settings):
+    for preset, layer in LAYERS:
+        for batch, length in encoder.SHAPES + [(1, 4096)]:
+            name = 'memory: ' + encoder.name_of(preset, batch, length)
+            if not settings.wants(name):
+                continue
+            result = Result(Workload(name))
+            module = rivals.EncoderLayer(**layer).to('cuda', torch.float16).train(layer['dropout'] > 0)
+            x = torch.randn(batch, length, layer['hidden'], device='cuda', dtype=torch.float16)
+            bytes_of = {}
+            for label, sdpa in (('eager unfused', False), ('eager + SDPA', True)):
+                bytes_of[label] = peak_bytes(rivals.without_autograd(rivals.twin(module, sdpa)), x)
+
+            def ours_bytes():
+                made = ours.artifacts(settings, encoder.name_of(preset, batch, length),
+                                      encoder.compile_arguments(preset, batch, length), result)
+                for label, artifact in made.items():
+                    bytes_of[label] = artifact.device_bytes() - artifact.parameter_bytes() + artifact.external_bytes()
+                return []
+            ours.guarded(result, ours_bytes)
+            result.extra = {label: f'{count / 1e6:.1f} MB' for label, count in bytes_of.items()}
+            if 'weft' in bytes_of:
+                result.extra['weft / (eager + SDPA)'] = f'{bytes_of["weft"] / bytes_of["eager + SDPA"]:.3f}'
+            yield result
+            del module, x
+            torch.cuda.empty_cache()

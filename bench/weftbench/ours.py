@@ -1,0 +1,122 @@
+"""Ours: artifacts compiled on this machine by `weft compile`, run through libweft_runtime.so on torch's streams and tensors."""
+import json
+import pathlib
+import re
+import subprocess
+
+import torch
+
+from . import library
+from .report import OURS
+
+WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / 'workloads'
+DTYPES = {'f16': torch.float16, 'bf16': torch.bfloat16, 'f32': torch.float32, 'i32': torch.int32, 'i1': torch.bool}
+
+
+class WeftFailed(RuntimeError):
+    """A weft command that did not succeed: its message."""
+
+
+def weft(settings, *arguments):
+    done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise WeftFailed(f'weft {arguments[0]}: exit {done.returncode}: {done.stderr.strip()[-300:]}')
+    return done.stdout
+
+
+def workload_file(settings, name, values):
+    """bench/workloads/NAME.mlir.in with its @holes@ filled, as a file of this run."""
+    text = (WORKLOADS / f'{name}.mlir.in').read_text()
+    for hole, value in values.items():
+        text = text.replace(f'@{hole}@', str(value))
+    assert '@' not in re.sub(r'weft\.graph @', '', text), f'unfilled hole in {name}.mlir.in'
+    path = settings.folder / ('-'.join([name, *map(str, values.values())]) + '.mlir')
+    path.write_text(text)
+    return path
+
+
+def compile_artifact(settings, name, arguments, edit=None):
+    """Compiles (once a run) and loads. `edit(plan)` changes plan.json before the kernels are emitted again."""
+    folder = settings.folder / re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')
+    if not (folder / 'plan.json').exists():
+        weft(settings, 'compile', *arguments, *settings.weft_flags, '-o', folder)
+        if edit:
+            plan = json.loads((folder / 'plan.json').read_text())
+            edit(plan)
+            (folder / 'plan.json').write_text(json.dumps(plan, indent=2, sort_keys=True))
+            weft(settings, 'emit', folder)
+    return Artifact(settings, folder)
+
+
+def artifacts(settings, name, arguments, result):
+    """What stands for weft in a workload, by label; empty where ours is not asked for."""
+    if not settings.ours:
+        return {}
+    artifact = compile_artifact(settings, name, arguments)
+    result.extra['weft plan'] = artifact.summary()
+    return {OURS: artifact}
+
+
+def guarded(result, make, label=OURS):
+    """What `make` returns; nothing, with the reason in the result, where it fails."""
+    try:
+        return make()
+    except Exception as error:
+        result.failures[label] = f'{type(error).__name__}: {error}'.split('\n')[0][:300]
+        return []
+
+
+class Artifact:
+    """A loaded artifact. Launches go to torch's current stream, and can be captured there."""
+
+    def __init__(self, settings, folder):
+        self.plan = json.loads((folder / 'plan.json').read_text())
+        self.handle = library.load(settings.library).open(folder)
+        tensors = {tensor['name']: tensor for tensor in self.plan['tensors']}
+        self.inputs = [tensors[name] for name in self.handle.input_names()]
+        self.outputs = [tensors[name] for name in self.handle.output_names()]
+
+    def input_names(self):
+        return [tensor['name'] for tensor in self.inputs]
+
+    def summary(self):
+        kernels = [kernel for kernel in self.plan['kernels'] if kernel['source'] or kernel.get('library')]
+        return (f'{len(kernels)} kernels, predicted {1e3 * self.plan["predictedSeconds"]:.4f} ms ({self.plan["costModel"]}), '
+                f'variant {self.plan["variant"]}')
+
+    def set_parameters(self, tensors):
+        """By name; logical row-major, in the graph's shapes."""
+        for name in self.handle.parameter_names():
+            self.handle.set_parameter(name, tensors[name].contiguous())
+        torch.cuda.synchronize()
+
+    def set_dropout_key(self, seed, step):
+        self.handle.set_dropout_key(seed, step)
+
+    def poisoned_outputs(self):
+        """Fresh results full of NaN, seen in logical order."""
+        found = []
+        for tensor in self.outputs:
+            memory = torch.full([tensor['extents'][axis] for axis in tensor['order']], float('nan'),
+                                dtype=DTYPES[tensor['dtype']], device='cuda')
+            found.append(memory.permute([tensor['order'].index(axis) for axis in range(len(tensor['order']))]))
+        return found
+
+    def launch(self, inputs, outputs):
+        """Inputs in the plan's memory order (contiguous unless the plan was compiled with --free)."""
+        self.handle.launch([tensor.data_ptr() for tensor in [*inputs, *outputs]], torch.cuda.current_stream().cuda_stream)
+
+    def device_bytes(self):
+        return self.handle.device_bytes()
+
+    def parameter_bytes(self):
+        buffers = {tensor['buffer']: 0 for tensor in self.plan['tensors'] if tensor['role'] == 'parameter'}
+        for tensor in self.plan['tensors']:
+            if tensor['buffer'] in buffers:
+                end = 2 * tensor['offset'] + tensor['bytes'] if tensor['dtype'] in ('f16', 'bf16') else 4 * tensor['offset'] + tensor['bytes']
+                buffers[tensor['buffer']] = max(buffers[tensor['buffer']], end)
+        return sum(buffers.values())
+
+    def external_bytes(self):
+        """Inputs and outputs that the caller holds."""
+        return sum(tensor['bytes'] for tensor in [*self.inputs, *self.outputs])
