@@ -21,6 +21,7 @@ constexpr std::array knobTable{
                     "CUDA toolkit whose NVRTC compiles the kernels, unless WEFT_NVRTC names one."},
     EnvironmentKnob{"HOME", KnobEffect::neutral, "Holds the kernel cache when no other folder is named."},
     EnvironmentKnob{"NO_COLOR", KnobEffect::neutral, "Set to anything: messages without colours."},
+    EnvironmentKnob{"NVTX_INJECTION64_PATH", KnobEffect::neutral, "Set by profilers: the library that hears of ranges named like kernels."},
     EnvironmentKnob{"PATH", KnobEffect::changesOutput,
                     "The python3 found on it is asked for an installed NVRTC wheel when no toolkit is found."},
     EnvironmentKnob{"WEFT_CACHE_DIR", KnobEffect::neutral, "Folder of the kernel cache."},

@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-BLOCK = 8192
+VARIANTS = ((2048, 4), (4096, 4), (8192, 8))  # elements a block, warps
 
 
 @triton.jit
@@ -11,6 +11,6 @@ def copy_block(source, target, count, block: tl.constexpr):
     tl.store(target + at, tl.load(source + at, mask=at < count), mask=at < count)
 
 
-def copy(source, target):
+def copy(source, target, block, warps):
     count = source.numel()
-    copy_block[(triton.cdiv(count, BLOCK),)](source, target, count, block=BLOCK, num_warps=8)
+    copy_block[(triton.cdiv(count, block),)](source, target, count, block=block, num_warps=warps)

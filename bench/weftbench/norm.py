@@ -25,7 +25,9 @@ def copies(bytes_moved, sets):
     contenders = [timing.GraphContender('copy by the driver', lambda s: targets[s].copy_(sources[s]), sets)]
     try:
         from . import copy_kernel
-        contenders.append(timing.GraphContender('copy by a Triton kernel', lambda s: copy_kernel.copy(sources[s], targets[s]), sets))
+        for block, warps in copy_kernel.VARIANTS:
+            contenders.append(timing.GraphContender(f'copy by Triton, {block} a block',
+                                                    lambda s, v=(block, warps): copy_kernel.copy(sources[s], targets[s], *v), sets))
     except ImportError:  # the driver's copy stands alone
         pass
     return contenders

@@ -32,7 +32,10 @@ class Result:
         return [name for name in self.samples if name.split(' ')[0] == OURS]
 
     def rivals(self):
-        return [name for name in self.samples if name.split(' ')[0] != OURS and not name.startswith('copy')]
+        return [name for name in self.samples if name.split(' ')[0] != OURS and name not in self.copies()]
+
+    def copies(self):
+        return [name for name in self.samples if name.startswith('copy')]
 
     def best(self, names):
         return min(names, key=lambda name: statistics.summarize(self.samples[name]).median) if names else None
@@ -72,9 +75,12 @@ def workload_table(result, ceilings):
                      rate(work.bytes_moved, summary.median, '', 1e9).strip(), rate(work.flop, summary.median, '', 1e12).strip(),
                      f'{summary.median / floor:.2f}x' if floor else '-', faster,
                      f'{result.errors[name]:.1e}' if name in result.errors else '-'])
-    text = f'{work.name}' + (f': {work.note}' if work.note else '') + '\n' + align(rows)
-    if floor:
+    text = f'{work.name}' + (f': {work.note}' if work.note else '') + ('\n' + align(rows) if result.samples else '')
+    if floor and result.samples:
         text += f'\nfloor {milliseconds(floor)} ms'
+    if result.copies() and reference:
+        share = statistics.ratio(result.samples[result.best(result.copies())], result.samples[reference])
+        text += f'\n{reference} reaches {100 * share.median:.1f}% of the rate of the best copy'
     for name, reason in result.failures.items():
         text += f'\n{name}: no figure: {reason}'
     for name, value in result.extra.items():
@@ -86,6 +92,8 @@ def summary_table(results, ceilings):
     """One row a workload: ours, the best rival, the ratio, the floor."""
     rows = [['workload', 'weft ms', 'best rival ms', 'weft is', 'floor ms', 'best rival']]
     for result in results:
+        if not result.samples:
+            continue
         floor = statistics.floor_seconds(result.workload.bytes_moved, result.workload.flop, *ceilings)
         ours, rival = result.best(result.ours()), result.best(result.rivals())
         median = lambda name: milliseconds(statistics.summarize(result.samples[name]).median) if name else '-'

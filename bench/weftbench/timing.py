@@ -1,7 +1,8 @@
 """The one way in which every contender is timed: CUDA graphs between CUDA events, contenders in turn, round after round.
 
-A contender's call is captured once (with rotating sets of buffers: `calls` calls in a row); a round replays the graph several times
-between two events, behind an untimed replay that keeps the GPU busy while the host enqueues. Every second round goes in reverse, so that
+A contender's calls are captured in a row: one, or as many as make the graph long enough that starting it is a small part, around all
+sets of buffers where there are several. A round replays the graph several times between two events, behind an untimed replay that keeps
+the GPU busy while the host enqueues. Every second round goes in reverse, so that
 drifting clocks meet all contenders alike. What cannot be captured (JAX) is timed by the host around many calls, and says so.
 """
 import time
@@ -11,6 +12,9 @@ import torch
 from . import machine
 
 SECONDS_PER_TURN = 6e-3
+SECONDS_PER_GRAPH = 3e-4
+MOST_CALLS = 20
+HOST_CALLS = 30
 
 
 class GraphContender:
@@ -29,17 +33,25 @@ class GraphContender:
                     self.call(one)
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
+        self.capture()
+        rounds = min(MOST_CALLS, round(SECONDS_PER_GRAPH / self.trial()))
+        if rounds > 1:
+            self.calls = self.sets * -(-rounds // self.sets)
+            self.capture()
+        self.replays = min(20, max(3, round(SECONDS_PER_TURN / (self.trial() * self.calls))))
+
+    def capture(self):
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             for one in range(self.calls):
                 self.call(one % self.sets)
-        self.graph.replay()
-        torch.cuda.synchronize()
+
+    def trial(self):
+        """Seconds a call, roughly."""
         self.replays = 3
         self.enqueue()
         torch.cuda.synchronize()
-        per_replay = self.seconds() * self.calls
-        self.replays = min(20, max(3, round(SECONDS_PER_TURN / per_replay)))
+        return self.seconds()
 
     def enqueue(self):
         self.graph.replay()
@@ -55,7 +67,7 @@ class GraphContender:
 class HostContender:
     """`call()` dispatches one call, `wait(result)` blocks until it is done; timed on the host around many calls."""
 
-    def __init__(self, name, call, wait, calls=30):
+    def __init__(self, name, call, wait, calls=HOST_CALLS):
         self.name, self.call, self.wait, self.calls = name, call, wait, calls
 
     def prepare(self):
@@ -102,12 +114,16 @@ def measure(result, contenders, rounds=15, warm_up=3):
             result.failures[contender.name] = first_line(error)
     samples, result.clocks = run_rounds(ready, rounds, warm_up) if ready else ({}, '')
     result.samples.update(samples)
-    sets = max([contender.sets for contender in ready if isinstance(contender, GraphContender)], default=1)
-    kind = f'graphs of {sets} calls over as many sets of buffers (cold L2)' if sets > 1 else 'graphs of one call, same buffers'
-    result.protocol = f'{kind}, 3 to 20 replays between events, {rounds} rounds interleaved after {warm_up}, median, middle 80%'
+    graphs = [contender for contender in ready if isinstance(contender, GraphContender)]
+    if graphs:
+        calls = sorted({contender.calls for contender in graphs})
+        sets = max(contender.sets for contender in graphs)
+        buffers = f'{sets} sets of buffers in turn (cold L2)' if sets > 1 else 'the same buffers each time'
+        result.protocol = f'graphs of {calls[0]}{f"-{calls[-1]}" if len(calls) > 1 else ""} calls, {buffers}, 3 to 20 replays between events, '
+    result.protocol += f'{rounds} rounds interleaved after {warm_up}, median, middle 80%'
     host = [contender.name for contender in ready if isinstance(contender, HostContender)]
     if host:
-        result.protocol += f'; {", ".join(host)}: no graph, host clock around {ready[-1].calls if host else 0} calls'
+        result.protocol += f'; {", ".join(host)}: no graph, host clock around {HOST_CALLS} calls'
 
 
 def first_line(error):
