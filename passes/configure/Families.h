@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace weft {
 
@@ -35,5 +36,9 @@ Configurations enumerate(const Kernel &kernel, const Device &device, const Layou
 /// The same, handed out one by one without keeping them; `visit` returns false to stop. Order is deterministic.
 void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit);
+
+/// Why a slice or a concatenation moves elements in this configuration, by a stable code: "V001 part-axis-not-slowest (h
+/// in [p,h,b,j])". Nothing for views, for other kernels, and where elements move because the layouts differ.
+std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

@@ -7,6 +7,8 @@
 //   transpose     the physical order stays, the logical order changes; identity: both stay
 #include "passes/configure/Family.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace weft {
@@ -120,6 +122,25 @@ FamilyAnswer viewSpace(const Kernel &kernel, const Device &) {
   else return {.reason = "'" + op + "' moves elements in every layout"};
   if (space.isEmpty()) return {.reason = "no layout makes '" + op + "' free"};
   return {.space = std::move(space)};
+}
+
+std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration) {
+  if (kernel.body.size() != 1 || std::holds_alternative<ViewKnobs>(configuration.knobs)) return std::nullopt;
+  const std::string &op = kernel.body[0].name;
+  if (op != "slice" && op != "concat") return std::nullopt;
+  const bool isSlice = op == "slice";
+  const Layout &whole = isSlice ? configuration.inputs[0] : configuration.outputs[0];
+  const int wholeValue = isSlice ? kernel.inputs[0] : kernel.outputs[0];
+  const std::vector<Layout> &parts = isSlice ? configuration.outputs : configuration.inputs;
+  if (std::any_of(parts.begin(), parts.end(), [&](const Layout &part) { return part.order != whole.order; })) return std::nullopt;
+  const int64_t axis = integerAttribute(kernel.body[0], "axis");
+  const std::string axisName = kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
+  if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
+    return fmt::format("V001 part-axis-not-slowest ({} in {})", axisName, print(whole, kernel, kernel.values[wholeValue]));
+  for (const LayoutTuple &tuple : isSlice ? sliceTuples(kernel) : concatTuples(kernel))
+    if (tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order)
+      return "V003 callers-buffer (arguments and results have buffers of their own)";
+  return fmt::format("V002 part-not-aligned (a part along {} does not start at a multiple of {} bytes)", axisName, whole.alignment);
 }
 
 }  // namespace weft

@@ -217,6 +217,8 @@ void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_
   const Candidate &chosen = problem.candidates[static_cast<size_t>(edge.candidate)];
   const Price &price = graph.prices->candidate(edge.candidate).table[edge.entry];
   const OpSet own(chosen.ops);
+  // Views cost nothing, and sums of the same prices differ in their last bits: a share of a launch is not measurable either.
+  const double unmeasurable = noise * std::max(price.seconds, graph.model->device().launchSeconds);
   double best = price.secondSeconds - price.seconds;
   int ties = 0;
   if (best < infinite) step.runnerUp = graph.prices->runnerUpKnobs(edge.candidate, edge.entry);
@@ -227,7 +229,7 @@ void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_
     for (const auto &[entry, seconds] : through[c]) {
       if (isSame && entry == edge.entry) continue;
       const double loss = seconds - graph.best.seconds;
-      const bool isTie = loss <= noise * price.seconds;
+      const bool isTie = loss <= unmeasurable;
       ties += isTie;
       if (isTie || !(loss < best)) continue;
       best = loss;

@@ -190,6 +190,24 @@ TEST_CASE("a slice that would break the alignment is no view") {
   CHECK(only<ViewKnobs>(enumerate(builder.build({y}), device()).legal).empty());
 }
 
+TEST_CASE("a slice that moves elements says why it is no view") {
+  const auto copied = [](const Kernel &kernel, const Layout &from, const Layout &to, Knobs knobs = LoopKnobs{}) {
+    return whyCopied(kernel, {.inputs = {from}, .outputs = {to}, .knobs = knobs}).value_or("");
+  };
+  const Kernel kernel = sliceKernel(32, 32);
+  const Layout swapped{.order = {1, 0}};
+  CHECK(copied(kernel, swapped, swapped) == "V001 part-axis-not-slowest (q in iq)");
+  CHECK(copied(kernel, rowMajor(2), rowMajor(2)).starts_with("V003 callers-buffer"));
+  CHECK(copied(kernel, rowMajor(2), swapped).empty());  // elements move because the layouts differ
+  CHECK(copied(kernel, rowMajor(2), rowMajor(2), ViewKnobs{}).empty());
+  KernelBuilder builder("slice", {{'q', 9}, {'s', 4}});
+  const int x = builder.input("x", "q");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "s");
+  builder.last().attributes = {{"axis", int64_t(0)}, {"start", int64_t(3)}, {"size", int64_t(4)}};
+  CHECK(copied(builder.build({y}), rowMajor(1), rowMajor(1)) ==
+        "V002 part-not-aligned (a part along q does not start at a multiple of 16 bytes)");
+}
+
 TEST_CASE("splitting an axis is a view in every layout that keeps the parts adjacent") {
   KernelBuilder builder("split", {{'b', 4}, {'i', 64}, {'h', 8}, {'p', 8}});
   const int x = builder.input("x", "bi");

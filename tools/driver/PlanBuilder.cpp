@@ -2,6 +2,7 @@
 #include "tools/driver/PlanBuilder.h"
 
 #include "kernel/Error.h"
+#include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/PlanConfiguration.h"
@@ -48,6 +49,7 @@ public:
     result.plan.rewrites = problem.rewrites;
     assignBuffers(result.plan, viewOf);
     orderKernels(result.plan);
+    noteCopies(result);
     auto &forward = result.plan.entryPoints["forward"];
     for (size_t kernel = 0; kernel < result.plan.kernels.size(); ++kernel) forward.push_back(int(kernel));
     return std::move(result);
@@ -241,6 +243,14 @@ private:
 
 PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free) {
   return PlanBuilder(problem, path, device, free).build();
+}
+
+void noteCopies(PlannedKernels &planned) {
+  const std::string verb = " is a copy: ";
+  std::erase_if(planned.plan.notes, [&](const std::string &note) { return note.find(verb) != std::string::npos; });
+  for (const ChosenKernel &chosen : planned.kernels)
+    if (const std::optional<std::string> reason = whyCopied(chosen.kernel, chosen.configuration))
+      planned.plan.notes.push_back(chosen.kernel.name + verb + *reason);
 }
 
 Kernel transposeKernel(const select::Tensor &tensor) {

@@ -30,6 +30,9 @@ struct PlannedKernels {
 /// reads a tensor in a layout that nothing produced: selection is broken then.
 PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free);
 
+/// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from being one, in place of
+/// earlier such notes.
+void noteCopies(PlannedKernels &planned);
 /// The kernel of a pure layout change of a tensor.
 Kernel transposeKernel(const select::Tensor &tensor);
 

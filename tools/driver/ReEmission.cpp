@@ -159,6 +159,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     planned.plan.predictedSeconds += entry.seconds;
     planned.kernels.push_back(std::move(chosen));
   }
+  noteCopies(planned);
   checkHeader(planned.plan, where + "/plan.json");
   planned.plan.workspaceBytes = workspaceOf(planned.plan);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, costModel);

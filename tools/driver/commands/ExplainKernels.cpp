@@ -23,7 +23,8 @@ std::string layouts(const PlanKernel &kernel) {
 std::string known(int number) { return number < 0 ? "-" : std::to_string(number); }
 
 std::string runnerUp(const PlanKernel &kernel) {
-  return kernel.runnerUp.empty() ? "" : fmt::format("+{} {}", formatSeconds(kernel.runnerUpLoss), kernel.runnerUp);
+  if (kernel.runnerUpLoss == 0) return kernel.runnerUp;  // ties, or none
+  return fmt::format("+{} {}", formatSeconds(kernel.runnerUpLoss), kernel.runnerUp);
 }
 
 json toJson(const PlanKernel &kernel, double total) {
@@ -87,7 +88,8 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
     text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
                         kernel.staticSharedBytes + kernel.sharedBytes);
   if (!kernel.runnerUp.empty())
-    text += fmt::format("  runner-up  {}: {} slower\n", kernel.runnerUp, formatSeconds(kernel.runnerUpLoss));
+    text += fmt::format("  runner-up  {}{}\n", kernel.runnerUp,
+                        kernel.runnerUpLoss == 0 ? "" : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
   return text;
 }
 

@@ -67,7 +67,8 @@ std::string stepsTable(const select::Selection &selection) {
   Table table({{"time", right}, {"step", left}, {"runner-up", left}});
   for (const select::Step &step : selection.best().steps)
     table.addRow({formatSeconds(step.cost.seconds), printStep(selection.problem(), step),
-                  step.runnerUp.empty() ? "" : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
+                  step.runnerUpLoss == 0 ? step.runnerUp  // ties, or none
+                                         : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
   return table.print();
 }
 
