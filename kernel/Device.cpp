@@ -111,6 +111,7 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .fmaFlops = reader.figure("fmaFlops"),
                 .launchSeconds = reader.figure("launchSeconds"),
                 .sharedMemoryPerBlock = static_cast<int64_t>(reader.figure("sharedMemoryPerBlock")),
+                .libraryProducts = true,
                 .sources = reader.sources()};
 }
 

@@ -25,6 +25,7 @@ struct Device {
   double fmaFlops = 0;          ///< flop/s of fp32 FMA units
   double launchSeconds = 0;     ///< cost of one kernel in a graph, beyond its work
   int64_t sharedMemoryPerBlock = 0;  ///< bytes, maximum dynamic
+  bool libraryProducts = true;  ///< cuBLASLt may compute contractions; --no-library takes it away
   std::map<std::string, std::string> sources;  ///< figure -> where it is from
 };
 

@@ -120,6 +120,9 @@ Plan planFromJson(const nlohmann::json &json, const std::string &where);
 /// before it is written. Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact,
 /// where a failure is a bug of the writer.
 void verify(const Plan &plan, const std::string &where);
+/// Checks that every library product reads and writes exactly the elements of its tensors. Whoever runs a plan calls it after
+/// verify; a plan whose layouts were edited by hand fails until `weft emit` derives its products anew. Throws Error(badInput).
+void verifyProducts(const Plan &plan, const std::string &where);
 /// "cubin/HASH.cubin": the name that content has in an artifact (HASH: first 32 digits of its SHA-256).
 std::string cubinName(std::string_view bytes);
 

@@ -49,6 +49,7 @@ nlohmann::json summaryOf(const runtime::Plan &plan, const runtime::DriverReport 
 
 int run(const std::string &folder, bool checkOnly, bool asJson) {
   const runtime::Artifact artifact = runtime::readArtifact(folder);
+  runtime::verifyProducts(artifact.plan, folder + "/plan.json");
   const runtime::DriverReport driver = runtime::inspectDriver();
   if (asJson)
     fmt::print("{}", runtime::prettyText(summaryOf(artifact.plan, driver)));

@@ -44,7 +44,7 @@ std::vector<Candidate> candidatesOf(const Case &subject, size_t top) {
   const std::unique_ptr<CostModel> model = analyticCostModel(device);
   std::vector<std::pair<double, Configuration>> priced;
   forEachConfiguration(subject.kernel, device, subject.layouts, [&](const Configuration &configuration) {
-    if (!std::holds_alternative<ViewKnobs>(configuration.knobs))
+    if (hasText(configuration.knobs))
       priced.emplace_back(model->cost(subject.kernel, configuration).seconds, configuration);
     return true;
   });

@@ -39,4 +39,26 @@ constexpr double indexInstructions = 24, instructionsPerFlop = 2;
 /// Threads per multiprocessor that fill its four schedulers (estimate: 4 warps each).
 constexpr double threadsToFillIssue = 512;
 
+// Library products. "cuBLASLt runs" are products of f16 on an H200 (CUDA 13.0), all candidates of a shape interleaved.
+
+/// The heuristic's first candidate against the best of its list: 0.87 to 1.00, mean 0.95, of 23 shapes x 4 orientations
+/// (cuBLASLt runs: 586 of 639 TFLOP/s at 4096x3072x1024, 641 of 649 at 4096x1024x4096).
+constexpr double libraryFirstCandidateShare = 0.95;
+/// Share of the peak where rows are no multiple of 16 bytes: 94 TFLOP/s at 4096x4095x1000; reached by tiles of 64 x 64, which
+/// fits 300x1000x520 at 33 TFLOP/s (cuBLASLt runs).
+constexpr double libraryUnalignedShare = 94.0 / 690, libraryUnalignedIntensity = 32;
+constexpr int64_t libraryAlignment = 16;  ///< bytes: what the tensor memory accelerator and 16-byte copies need
+/// One step of k in a block, in elements, which does not overlap with the stores of its result: fits 512x512x64 x 128 in
+/// 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with the same bytes and flop (cuBLASLt runs).
+constexpr double libraryDepthStep = 64;
+constexpr double libraryDepthUnit = 16;  ///< k of one tensor-core instruction
+/// m n / (m + n) of the smallest tile that reaches the peak: 128 x 128, one wave of which makes 2640x768x768 in 7.2 us
+/// (cuBLASLt runs). In proportion below (estimate).
+constexpr double libraryTensorIntensity = 64;
+/// The shortest part of k worth splitting (estimate): 8x4096x4096 runs at the memory's speed, 10.3 us; 300x1000x520 does not
+/// profit (cuBLASLt runs).
+constexpr int64_t libraryShortestSplit = 512;
+/// fp32 products without tensor cores, against the peak of the FMA units (estimate).
+constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
+
 }  // namespace weft::analytic

@@ -1,7 +1,8 @@
 // The analytic cost model: a roofline that knows sectors, reads in flight, tiles and launches.
 //
 //   t = launch + max( sum over operands of traffic / share, instructions ) + 0.1 x the lesser     loop kernels
-//   t = launch + max( traffic / share, padded flop / (FMA peak x inner efficiency) )   contractions
+//   t = launch + max( traffic / share, padded flop / (FMA peak x inner efficiency) )   plain contractions
+//   t = launch + max( traffic, padded flop / tensor peak ) + exposed part of the lesser library products (LibraryCost.h)
 //
 // Traffic. A warp's access to one operand touches some number of distinct 32-byte sectors, which follows from the strides
 // of the operand along the lane and vector axes. DRAM moves each byte once (neighbours in a sector are re-used out of L2
@@ -24,6 +25,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/LibraryCost.h"
 #include "passes/configure/LoopCost.h"
 
 #include "kernel/Error.h"
@@ -151,20 +153,14 @@ private:
   }
 
   Cost price(const Kernel &, const Configuration &, const ViewKnobs &) const { return {}; }
-  Cost price(const Kernel &kernel, const Configuration &, const LibraryKnobs &) const {
-    const auto necessary = static_cast<double>(kernel.necessaryBytes());
-    const auto peak = target.tensorFlops.find(kernel.values[kernel.outputs[0]].dtype);
-    const double flopSeconds = kernel.flop() / (peak == target.tensorFlops.end() ? target.fmaFlops : peak->second);
-    const double memorySeconds = necessary / target.copyBandwidth;
-    return {.seconds = target.launchSeconds + std::max(memorySeconds, flopSeconds),
-            .bytesMoved = static_cast<int64_t>(necessary),
-            .bound = memorySeconds > flopSeconds ? Bound::memory : Bound::tensor};
+  Cost price(const Kernel &kernel, const Configuration &configuration, const LibraryKnobs &knobs) const {
+    return libraryCost(kernel, configuration, knobs, target);
   }
 
   /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the rest.
   static constexpr double contractionIssueShare = 0.7;
 
-  const Device &target;
+  const Device target;
 };
 
 }  // namespace

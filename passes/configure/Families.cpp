@@ -16,11 +16,12 @@ struct FamilyEntry {
   FamilyAnswer (*space)(const Kernel &, const Device &);
 };
 
-/// The order is the order of enumeration: cheapest family first.
-constexpr std::array<FamilyEntry, 4> families = {{
+/// The order is the order of enumeration, and ties of prices go to the first: cheapest family first.
+constexpr std::array<FamilyEntry, 5> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
+    {"cublaslt", librarySpace},
     {"plain-contraction", contractionSpace},
 }};
 

@@ -32,7 +32,14 @@ struct FamilyAnswer {
 FamilyAnswer loopSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer transposeSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer contractionSpace(const Kernel &kernel, const Device &device);
+FamilyAnswer librarySpace(const Kernel &kernel, const Device &device);
 FamilyAnswer viewSpace(const Kernel &kernel, const Device &device);
+
+/// Why a kernel is not one contraction of two operands and nothing else; empty if it is.
+std::string contractionRefusal(const Kernel &kernel);
+/// Every layout of A, B and C (in the kernel's operand order) under which such a contraction is one batched strided matrix
+/// product: what all contraction families share. Sorted by A, B, C, without duplicates.
+std::vector<LayoutTuple> contractionTuples(const Kernel &kernel);
 
 /// The spaces of all families that take the kernel, in the table's order; reasons of the others in `excluded`.
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,

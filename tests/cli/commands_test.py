@@ -175,9 +175,40 @@ class Views(CommandTest):
         text = self.weft('explain', 'out').out
         self.assertIn('modelled', text)
         self.assertIn('lower bound', text)
-        self.assertIn('placeholder', text)
+        self.assertIn('products of cuBLASLt', text)
         for row in rows:
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
+
+    def test_contractions_are_library_products_unless_switched_off(self):
+        products = [kernel for kernel in self.plan['kernels'] if kernel['library']]
+        self.assertTrue(products)
+        for kernel in products:
+            self.assertEqual((kernel['family'], kernel['source'], kernel['cubin']), ('cublaslt', '', ''))
+            self.assertEqual(kernel['knobs']['algorithm'], -1)
+            self.assertIn('product    C', self.weft('explain', 'out', '--kernel', kernel['name']).out)
+        self.weft('compile', *TINY, '--no-library', '-o', 'plain')
+        plan = json.loads((self.folder / 'plain/plan.json').read_text())
+        self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['library']], [])
+        self.assertIn('placeholder', self.weft('explain', 'plain').out)
+
+    def test_a_library_product_keeps_its_algorithm_when_emitted_again(self):
+        path = self.folder / 'out/plan.json'
+        named = {'libraryVersion': 130200, 'algorithm': 66, 'tile': 20, 'stages': 36, 'workspaceBytes': 4 << 20}
+        product = next(kernel for kernel in self.plan['kernels'] if kernel['library'])
+        product['knobs'].update(named)
+        path.write_text(json.dumps(self.plan))
+        self.weft('emit', 'out')
+        again = json.loads(path.read_text())
+        kept = next(kernel for kernel in again['kernels'] if kernel['name'] == product['name'])
+        self.assertEqual({name: kept['knobs'][name] for name in named}, named)
+        self.assertEqual(kept['library'], product['library'])
+        self.assertIn('cuBLASLt 13.2.0, algorithm 66', kept['configuration'])
+
+    def test_a_broken_library_product_is_refused(self):
+        product = next(kernel for kernel in self.plan['kernels'] if kernel['library'])
+        product['library']['shape']['m'] += 1
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.fails(2, 'explain', 'out', says=[product['name'], 'library: operand'])
 
     def test_unknown_kernel_names_the_nearest(self):
         name = self.plan['kernels'][0]['name']

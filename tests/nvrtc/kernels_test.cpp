@@ -42,6 +42,7 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device, si
   std::mt19937 random(1);
   size_t visited = 0;
   forEachConfiguration(kernel, device, {}, [&](const Configuration &configuration) {
+    if (!hasText(configuration.knobs)) return true;
     Stratum &stratum = strata[stratumOf(kernel, configuration)];
     if (random() % ++stratum.seen == 0) stratum.chosen = configuration;
     return ++visited < 200000;

@@ -87,7 +87,7 @@ void noteUnusedKeys(const models::Description &description) {
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
     : modelFlags(std::move(model)), choices(std::move(choices)), context(std::make_unique<mlir::MLIRContext>()) {
   this->choices.check();
-  const Device &device = target.device();
+  const Device device = target.device();
   prices = target.profile.empty() ? analyticCostModel(device) : measuredCostModel(device, target.profile, target.strict);
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();

@@ -58,16 +58,17 @@ struct ChoiceFlags {
   std::optional<int64_t> maxMemoryBytes() const;
 };
 
-/// --device, --target, --profile, --strict.
+/// --device, --target, --profile, --no-library, --strict.
 struct TargetFlags {
   std::string deviceName = "h200";
   std::string target;
   std::string profile;
   bool strict = false;
+  bool noLibrary = false;
 
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
-  const Device &device() const;
+  Device device() const;
   /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled and for an architecture
   /// that no kernel family declares.
   std::string architecture() const;

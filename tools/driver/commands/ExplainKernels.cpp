@@ -47,6 +47,7 @@ json toJson(const PlanKernel &kernel, double total) {
           {"spillBytes", kernel.spillBytes},
           {"runnerUp", kernel.runnerUp},
           {"runnerUpLoss", kernel.runnerUpLoss},
+          {"library", kernel.library.has_value()},
           {"verified", kernel.verified},
           {"source", kernel.source},
           {"key", kernel.key}};
@@ -61,6 +62,8 @@ std::string footnotes(const runtime::Plan &plan) {
   if (const auto count = uses("plain-contraction"))
     text += fmt::format("{} kernels are of the placeholder family plain-contraction: correct everywhere, without tensor "
                         "cores\n", count);
+  if (const auto count = uses("cublaslt"))
+    text += fmt::format("{} kernels are products of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n", count);
   const auto verified = std::count_if(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.verified; });
   text += fmt::format("verified on a GPU: {} of {} kernels\n", verified, plan.kernels.size());
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
@@ -76,6 +79,20 @@ std::string operandLines(const runtime::Plan &plan, const char *label, const std
     label = "";
   }
   return text;
+}
+
+/// What a library is asked for, in place of text.
+std::string productLine(const runtime::PlanLibraryProduct &product, const runtime::Plan &plan) {
+  const MatrixProduct &shape = product.shape;
+  const auto operand = [&](int tensor, int64_t rows, int64_t rowStride, int64_t columns, int64_t columnStride) {
+    return fmt::format("{} {}x{} strides {}, {}", plan.tensors[size_t(tensor)].name, rows, columns, rowStride, columnStride);
+  };
+  return fmt::format("  product    C = {}A B, {} of m {} n {} k {} by cuBLASLt (library, no text of ours)\n"
+                     "             A {}   B {}   C {}\n",
+                     product.alpha == 1 ? "" : fmt::format("{} ", product.alpha), shape.batch, shape.m, shape.n, shape.k,
+                     operand(product.a, shape.m, shape.strideAm, shape.k, shape.strideAk),
+                     operand(product.b, shape.k, shape.strideBk, shape.n, shape.strideBn),
+                     operand(product.c, shape.m, shape.strideCm, shape.n, shape.strideCn));
 }
 
 std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
@@ -142,6 +159,7 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
   for (const std::string &op : kernel.ops) text += fmt::format("  {:<10} {}\n", label, op), label = "";
   text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
   text += priceLines(kernel, plan);
+  if (kernel.library) text += productLine(*kernel.library, plan);
   if (!kernel.source.empty())
     text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "),
                         kernel.sharedBytes, kernel.source);

@@ -1,0 +1,243 @@
+// Library products: which contractions and layouts they take, the product derived from them, their price against figures
+// measured on an H200, and their place in a plan.
+#include "kernel/Error.h"
+#include "kernel/LibraryProduct.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "runtime/Artifact.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+const Device &h200() { return findDevice("h200"); }
+
+std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : enumerate(kernel, h200()).legal)
+    if (std::holds_alternative<LibraryKnobs>(configuration.knobs)) result.push_back(configuration);
+  return result;
+}
+
+std::string exclusion(const Kernel &kernel, const Device &device) {
+  for (const Exclusion &excluded : enumerate(kernel, device).excluded)
+    if (excluded.family == "cublaslt") return excluded.reason;
+  return "";
+}
+
+Kernel typedContraction(DType a, DType b, DType c) {
+  KernelBuilder builder("product", {{'m', 8}, {'n', 16}, {'k', 32}});
+  const int x = builder.input("x", "mk", a), y = builder.input("y", "kn", b);
+  return builder.build({builder.op("contract", OperatorClass::contraction, {x, y}, "z", "mn", "k", c)});
+}
+
+/// Of m x n x k (batch), every operand column-major.
+double modelledTeraflops(int64_t m, int64_t n, int64_t k, int64_t batch) {
+  const Kernel kernel = contractKernel({{'b', batch}, {'m', m}, {'n', n}, {'k', k}}, "bkm", "bnk", "bnm");
+  const Configuration configuration{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
+  return 2e-12 * double(m) * double(n) * double(k) * double(batch) / analyticCostModel(h200())->cost(kernel, configuration).seconds;
+}
+
+}  // namespace
+
+TEST_CASE("a library takes every layout of a contraction that is one strided product") {
+  for (const Kernel &kernel : {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
+                               contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj")}) {
+    std::set<std::pair<std::vector<Layout>, std::vector<Layout>>> library, plain;
+    for (const Configuration &configuration : enumerate(kernel, h200()).legal)
+      (std::holds_alternative<LibraryKnobs>(configuration.knobs) ? library : plain).emplace(configuration.inputs, configuration.outputs);
+    CHECK(!library.empty());
+    CHECK(library == plain);
+  }
+}
+
+TEST_CASE("refusals of the library name what it does not take") {
+  CHECK(exclusion(typedContraction(DType::f16, DType::f32, DType::f16), h200()) ==
+        "'y' is f32, the result f16; a library product has one element type");
+  CHECK(exclusion(typedContraction(DType::f64, DType::f64, DType::f64), h200()).find("f64") != std::string::npos);
+  for (const DType type : {DType::f16, DType::bf16, DType::f32}) CHECK(exclusion(typedContraction(type, type, type), h200()).empty());
+  Device without = h200();
+  without.libraryProducts = false;
+  CHECK(exclusion(typedContraction(DType::f16, DType::f16, DType::f16), without) == "library products are switched off");
+}
+
+TEST_CASE("without a profile, the library chooses the algorithm at load") {
+  for (const Configuration &configuration : libraryConfigurations(typedContraction(DType::f16, DType::f16, DType::f16)))
+    CHECK(std::get<LibraryKnobs>(configuration.knobs) == LibraryKnobs{});
+}
+
+TEST_CASE("a matrix has a unit stride along one axis, and rows that do not overlap") {
+  const LibraryProduct good{.shape = {.batch = 2, .m = 3, .n = 4, .k = 5, .batchStrideA = 15, .batchStrideB = 20, .batchStrideC = 12,
+                                      .strideAm = 5, .strideAk = 1, .strideBk = 4, .strideBn = 1, .strideCm = 1, .strideCn = 3},
+                            .dtype = DType::f16};
+  CHECK(libraryRefusal(good).empty());
+  LibraryProduct bad = good;
+  bad.shape.strideAk = 2;
+  CHECK(libraryRefusal(bad).find("A") != std::string::npos);
+  bad = good;
+  bad.shape.strideBk = 3;
+  CHECK(libraryRefusal(bad).find("B") != std::string::npos);
+  bad = good;
+  bad.shape.strideCm = 8;
+  CHECK(libraryRefusal(bad).find("C") != std::string::npos);
+  bad = good;
+  bad.shape.batchStrideC = 0;
+  CHECK(!libraryRefusal(bad).empty());
+  bad = good;
+  bad.dtype = DType::f64;
+  CHECK(libraryRefusal(bad).find("f64") != std::string::npos);
+  LibraryProduct vector = good;  // one row of A: any stride along k is a leading dimension
+  vector.shape.m = 1;
+  vector.shape.strideAm = 0;
+  vector.shape.strideAk = 7;
+  CHECK(libraryRefusal(vector).empty());
+}
+
+TEST_CASE("the product follows the einsum, whichever operand the kernel reads first") {
+  // Kernel inputs: the einsum's second operand first.
+  KernelBuilder builder("scores", {{'h', 3}, {'j', 4}, {'k', 5}, {'p', 6}});
+  const int q = builder.input("q", "hjp"), key = builder.input("key", "hkp");
+  const int score = builder.op("contract", OperatorClass::contraction, {key, q}, "score", "hjk", "p");
+  builder.last().attributes["scale"] = 0.125;
+  const Kernel kernel = builder.build({score});
+  const Configuration configuration{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
+  const LibraryProduct product = libraryProduct(kernel, configuration);
+  CHECK((productInputs(kernel).a == 1 && productInputs(kernel).b == 0));
+  CHECK(product.alpha == 0.125);
+  CHECK((product.shape.batch == 3 && product.shape.m == 5 && product.shape.n == 4 && product.shape.k == 6));
+  CHECK((product.shape.strideAm == 6 && product.shape.strideAk == 1 && product.shape.batchStrideA == 30));  // key
+  CHECK((product.shape.strideBk == 1 && product.shape.strideBn == 6 && product.shape.batchStrideB == 24));  // q
+  CHECK((product.shape.strideCm == 1 && product.shape.strideCn == 5 && product.shape.batchStrideC == 20));
+}
+
+TEST_CASE("a contraction without scale has alpha 1, and others are refused by name") {
+  const Kernel kernel = typedContraction(DType::f16, DType::f16, DType::f16);
+  const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = LibraryKnobs{}};
+  CHECK(libraryProduct(kernel, configuration).alpha == 1);
+  CHECK_THROWS_WITH(libraryProduct(typedContraction(DType::f16, DType::f16, DType::f32), configuration),
+                    Catch::Contains("'x' is f16, the result f32"));
+  CHECK_THROWS_WITH(libraryProduct(reluKernel({{'j', 4}, {'i', 8}}, "ji"), configuration), Catch::Contains("one contraction"));
+}
+
+TEST_CASE("measured on an H200: the heuristic's first candidate, TFLOP/s of f16") {
+  struct Row { int64_t m, n, k, batch; double teraflops; };
+  // Four orientations differ by about 5%: the first is compared.
+  for (const Row &row : std::vector<Row>{{4096, 3072, 1024, 1, 586}, {4096, 1024, 1024, 1, 598}, {4096, 4096, 1024, 1, 603},
+                                         {4096, 1024, 4096, 1, 641}, {12288, 3072, 1024, 1, 569}, {16384, 3072, 768, 1, 555},
+                                         {1024, 3072, 4096, 1, 650}, {8192, 8192, 8192, 1, 626}, {2640, 2304, 768, 1, 542},
+                                         {2640, 768, 768, 1, 432}, {2640, 3072, 768, 1, 577}, {2640, 768, 3072, 1, 629},
+                                         {512, 512, 64, 128, 155}, {512, 64, 512, 128, 185}, {4096, 4096, 64, 16, 198},
+                                         {4096, 64, 4096, 16, 254}, {300, 1000, 520, 1, 33}, {8, 4096, 4096, 1, 26}}) {
+    INFO(row.m << " x " << row.n << " x " << row.k << " (" << row.batch << "): modelled "
+               << modelledTeraflops(row.m, row.n, row.k, row.batch) << ", measured " << row.teraflops);
+    CHECK(modelledTeraflops(row.m, row.n, row.k, row.batch) == Approx(row.teraflops).epsilon(0.15));
+  }
+}
+
+TEST_CASE("the plain family is the last resort wherever the library takes a contraction") {
+  const auto model = analyticCostModel(h200());
+  for (const DType type : {DType::f16, DType::f32})
+    for (const int64_t extent : {1, 7, 64, 300, 1024}) {
+      KernelBuilder builder("product", {{'m', extent}, {'n', 40}, {'k', 2 * extent}});
+      const int x = builder.input("x", "mk", type), y = builder.input("y", "kn", type);
+      const Kernel kernel = builder.build({builder.op("contract", OperatorClass::contraction, {x, y}, "z", "mn", "k", type)});
+      double library = INFINITY, plain = INFINITY;
+      for (const Configuration &configuration : enumerate(kernel, h200()).legal) {
+        double &best = std::holds_alternative<LibraryKnobs>(configuration.knobs) ? library : plain;
+        best = std::min(best, model->cost(kernel, configuration).seconds);
+      }
+      INFO(nameOf(type) << " " << extent);
+      CHECK(library <= plain);
+    }
+}
+
+TEST_CASE("algorithms are part of the key, and of what people read") {
+  const Kernel kernel = typedContraction(DType::f16, DType::f16, DType::f16);
+  const LibraryKnobs named{.libraryVersion = 130200, .algorithm = 66, .tile = 20, .stages = 36, .workspaceBytes = 1 << 20};
+  const auto key = [&](const LibraryKnobs &knobs) {
+    return canonicalText(kernel, {.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = knobs}, "sm_90a");
+  };
+  CHECK(key(LibraryKnobs{}) != key(named));
+  CHECK(key(named).find("knobs libraryVersion 130200 algorithm 66 tile 20 stages 36 workspaceBytes 1048576\n") != std::string::npos);
+  CHECK(describe(kernel, named) == "cuBLASLt 13.2.0, algorithm 66, tile 20, stages 36, workspaceBytes 1048576");
+  CHECK(describe(kernel, LibraryKnobs{}) == "cuBLASLt, first candidate of its heuristic");
+  for (const LibraryAttribute &attribute : libraryAttributes()) {  // none is left out of the key
+    LibraryKnobs changed = named;
+    changed.*attribute.member += 1;
+    CHECK(key(changed) != key(named));
+  }
+}
+
+namespace {
+
+/// x[b,i] w[i,u] -> y[b,u] as one library product.
+runtime::Plan planOfProduct() {
+  const auto tensor = [](const char *name, const char *role, std::vector<int64_t> extents, int buffer) {
+    return runtime::PlanTensor{.name = name, .dtype = "f16", .axes = {"r", "c"}, .extents = extents, .order = {0, 1},
+                               .strides = {extents[1], 1}, .role = role, .buffer = buffer,
+                               .bytes = 2 * extents[0] * extents[1]};
+  };
+  runtime::Plan plan;
+  plan.tensors = {tensor("x", "argument", {4, 8}, 0), tensor("w", "parameter", {8, 6}, 1), tensor("y", "result", {4, 6}, 2)};
+  runtime::PlanKernel kernel;
+  kernel.name = "product";
+  kernel.family = "cublaslt";
+  kernel.inputs = {1, 0};
+  kernel.outputs = {2};
+  kernel.inputLayouts = {"rc", "rc"};
+  kernel.outputLayouts = {"rc"};
+  for (const LibraryAttribute &attribute : libraryAttributes()) kernel.knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  kernel.library = {.a = 0, .b = 1, .c = 2, .dtype = "f16", .alpha = 0.5,
+                    .shape = {.m = 4, .n = 6, .k = 8, .strideAm = 8, .strideAk = 1, .strideBk = 6, .strideBn = 1, .strideCm = 6, .strideCn = 1}};
+  plan.kernels = {kernel};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan keeps its library products") {
+  const runtime::Plan plan = planOfProduct();
+  CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
+  CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK(!runtime::isView(plan.kernels[0]));
+  CHECK(runtime::libraryKnobs(plan.kernels[0]) == LibraryKnobs{});
+  CHECK(runtime::libraryProduct(*plan.kernels[0].library).dtype == DType::f16);
+  runtime::Plan without = plan;
+  without.kernels[0].library.reset();
+  CHECK(runtime::planFromJson(runtime::toJson(without), "plan.json") == without);
+}
+
+TEST_CASE("plans with broken library products are refused by name") {
+  const auto refusal = [](auto &&breakIt, auto &&check) {
+    runtime::Plan plan = planOfProduct();
+    breakIt(plan);
+    try {
+      check(plan, "plan.json");
+    } catch (const Error &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto verify = [](const runtime::Plan &plan, const std::string &where) { runtime::verify(plan, where); };
+  const auto products = [](const runtime::Plan &plan, const std::string &where) { runtime::verifyProducts(plan, where); };
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->a = 2; }, verify), Catch::Contains("a, b and c"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->dtype = "f128"; }, verify), Catch::Contains("f128"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->alpha = NAN; }, verify), Catch::Contains("alpha"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.strideAk = 2; }, verify), Catch::Contains("operand A"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].knobs.erase("tile"); }, verify), Catch::Contains("'tile' is missing"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].source = "kernels/product.cu", plan.kernels[0].entry = "p"; }, verify),
+             Catch::Contains("neither source nor cubin"));
+  // What memory depends on: more rows than the tensor has, other strides, another element type.
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.m = 5; }, products), Catch::Contains("those of x"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.strideCm = 8; }, products), Catch::Contains("those of y"));
+  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.batchStrideA = -8; }, products), Catch::Contains("those of x"));
+  CHECK_THAT(refusal([](auto &plan) { plan.tensors[1].dtype = "f32"; }, products), Catch::Contains("w is f32, not f16"));
+}
