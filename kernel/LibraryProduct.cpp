@@ -19,7 +19,36 @@ bool isMatrix(int64_t rows, int64_t rowStride, int64_t columns, int64_t columnSt
          hasLeadingDimension(columns, columnStride, rows, rowStride);
 }
 
+struct Strided {
+  int64_t rows, rowStride, columns, columnStride, batchStride;
+
+  Strided transposed() const { return {columns, columnStride, rows, rowStride, batchStride}; }
+  bool isColumnMajor() const { return hasLeadingDimension(rows, rowStride, columns, columnStride); }
+  /// A single column has no stride between columns: the smallest legal one is taken.
+  ColumnMajorMatrix stored() const {
+    return {.rows = rows, .columns = columns, .leadingDimension = columns == 1 ? rows : columnStride, .batchStride = batchStride};
+  }
+};
+
+ColumnMajorMatrix columnMajorOf(const Strided &matrix) {
+  if (matrix.isColumnMajor()) return matrix.stored();
+  ColumnMajorMatrix stored = matrix.transposed().stored();
+  stored.isTransposed = true;
+  return stored;
+}
+
 }  // namespace
+
+ColumnMajorProduct columnMajor(const MatrixProduct &shape) {
+  const bool batched = shape.batch > 1;
+  const Strided a{shape.m, shape.strideAm, shape.k, shape.strideAk, batched ? shape.batchStrideA : 0};
+  const Strided b{shape.k, shape.strideBk, shape.n, shape.strideBn, batched ? shape.batchStrideB : 0};
+  const Strided c{shape.m, shape.strideCm, shape.n, shape.strideCn, batched ? shape.batchStrideC : 0};
+  if (c.isColumnMajor())
+    return {.left = columnMajorOf(a), .right = columnMajorOf(b), .result = c.stored(), .isSwapped = false};
+  return {.left = columnMajorOf(b.transposed()), .right = columnMajorOf(a.transposed()), .result = c.transposed().stored(),
+          .isSwapped = true};
+}
 
 std::string libraryRefusal(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;

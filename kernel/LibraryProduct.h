@@ -30,4 +30,19 @@ ProductInputs productInputs(const Kernel &kernel);
 /// Throws Error(unsupported) naming the kernel and the reason when it is no single product under these layouts.
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration);
 
+/// A matrix as BLAS describes it: column-major `rows` x `columns`, columns `leadingDimension` apart, read transposed or not.
+struct ColumnMajorMatrix {
+  int64_t rows = 0, columns = 0, leadingDimension = 0, batchStride = 0;
+  bool isTransposed = false;
+  bool operator==(const ColumnMajorMatrix &) const = default;
+};
+/// The same product in BLAS's terms: result = left right, with a result that is never transposed. Where C is row-major,
+/// C^T = B^T A^T is computed, and left is B.
+struct ColumnMajorProduct {
+  ColumnMajorMatrix left, right, result;
+  bool isSwapped = false;  ///< left is B and right is A
+};
+/// Expects a product that is not refused.
+ColumnMajorProduct columnMajor(const MatrixProduct &shape);
+
 }  // namespace weft

@@ -25,6 +25,8 @@ constexpr std::array knobTable{
     EnvironmentKnob{"PATH", KnobEffect::changesOutput,
                     "The python3 found on it is asked for an installed NVRTC wheel when no toolkit is found."},
     EnvironmentKnob{"WEFT_CACHE_DIR", KnobEffect::neutral, "Folder of the kernel cache."},
+    EnvironmentKnob{"WEFT_CUBLASLT", KnobEffect::changesOutput,
+                    "cuBLASLt library (or its folder) to use and no other; `none` runs without cuBLASLt."},
     EnvironmentKnob{"WEFT_NVRTC", KnobEffect::changesOutput,
                     "NVRTC library (or its folder) to use and no other; `none` compiles without NVRTC."},
     EnvironmentKnob{"WEFT_WORKERS", KnobEffect::neutral, "Number of compiler processes; default: the processors."},

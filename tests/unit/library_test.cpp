@@ -117,6 +117,58 @@ TEST_CASE("the product follows the einsum, whichever operand the kernel reads fi
   CHECK((product.shape.strideCm == 1 && product.shape.strideCn == 5 && product.shape.batchStrideC == 20));
 }
 
+namespace {
+
+/// What BLAS reads as element (row, column) of an operand.
+int64_t offsetOf(const ColumnMajorMatrix &matrix, int64_t row, int64_t column) {
+  if (matrix.isTransposed) std::swap(row, column);
+  REQUIRE((row < matrix.rows && column < matrix.columns));
+  return row + column * matrix.leadingDimension;
+}
+
+/// Whether the product in BLAS's terms touches the same elements as the strided one, in all of its batch.
+void checkColumnMajor(const MatrixProduct &shape) {
+  const ColumnMajorProduct blas = columnMajor(shape);
+  for (const ColumnMajorMatrix *matrix : {&blas.left, &blas.right, &blas.result}) CHECK(matrix->leadingDimension >= matrix->rows);
+  CHECK(!blas.result.isTransposed);
+  const ColumnMajorMatrix &a = blas.isSwapped ? blas.right : blas.left, &b = blas.isSwapped ? blas.left : blas.right;
+  if (shape.batch > 1)
+    CHECK((a.batchStride == shape.batchStrideA && b.batchStride == shape.batchStrideB && blas.result.batchStride == shape.batchStrideC));
+  bool agrees = true;
+  for (int64_t m = 0; m < shape.m; ++m)
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t k = 0; k < shape.k; ++k) {
+        // BLAS: result(r, c) = sum over k of left(r, k) right(k, c).
+        const int64_t r = blas.isSwapped ? n : m, c = blas.isSwapped ? m : n;
+        const int64_t left = offsetOf(blas.left, r, k), right = offsetOf(blas.right, k, c);
+        agrees = agrees && (blas.isSwapped ? right : left) == m * shape.strideAm + k * shape.strideAk &&
+                 (blas.isSwapped ? left : right) == k * shape.strideBk + n * shape.strideBn &&
+                 offsetOf(blas.result, r, c) == m * shape.strideCm + n * shape.strideCn;
+      }
+  CHECK(agrees);
+}
+
+}  // namespace
+
+TEST_CASE("BLAS is asked for the same elements, in every layout") {
+  for (const Kernel &kernel : {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
+                               contractKernel({{'p', 4}, {'h', 2}, {'i', 7}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj"),
+                               contractKernel({{'m', 1}, {'n', 5}, {'k', 3}}, "mk", "kn", "mn"),
+                               contractKernel({{'m', 5}, {'n', 1}, {'k', 3}}, "mk", "kn", "mn"),
+                               contractKernel({{'m', 5}, {'n', 4}, {'k', 1}}, "mk", "kn", "mn"),
+                               contractKernel({{'m', 1}, {'n', 1}, {'k', 9}}, "mk", "kn", "mn"),
+                               contractKernel({{'b', 3}, {'m', 1}, {'n', 1}, {'k', 1}}, "bmk", "bkn", "bmn")}) {
+    int checked = 0;
+    for (const Configuration &configuration : libraryConfigurations(kernel)) {
+      INFO(fmt::format("strides of layouts {}, {} -> {}", fmt::join(configuration.inputs[0].order, ""),
+                       fmt::join(configuration.inputs[1].order, ""), fmt::join(configuration.outputs[0].order, "")));
+      checkColumnMajor(libraryProduct(kernel, configuration).shape);
+      ++checked;
+    }
+    CHECK(checked > 0);
+  }
+}
+
 TEST_CASE("a contraction without scale has alpha 1, and others are refused by name") {
   const Kernel kernel = typedContraction(DType::f16, DType::f16, DType::f16);
   const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = LibraryKnobs{}};

@@ -1,0 +1,287 @@
+// Descriptors, algorithms and products of cuBLASLt; see CublasLt.h.
+#include "runtime/CublasLt.h"
+
+#include "runtime/CublasLtFunctions.h"
+#include "runtime/Environment.h"
+#include "runtime/LibrarySearch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::runtime {
+
+namespace fs = std::filesystem;
+using namespace cublaslt;
+
+namespace {
+
+/// nvidia/cu13/lib since CUDA 13, nvidia/cublas/lib before.
+const SearchedLibrary searched{.files = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, .wheels = {"cu13", "cublas"}};
+/// Every address is a multiple of it: views of a plan are cut at 16 bytes.
+constexpr uint32_t addressAlignment = 16;
+
+/// One attribute of an algorithm: where it stands in our knobs, and how wide the library has it.
+struct AttributeOf {
+  AlgorithmAttribute attribute;
+  int LibraryKnobs::*member;
+  size_t bytes;
+};
+constexpr AttributeOf attributesOf[] = {
+    {tile, &LibraryKnobs::tile, 4},
+    {stages, &LibraryKnobs::stages, 4},
+    {splitK, &LibraryKnobs::splitK, 4},
+    {cublaslt::reductionScheme, &LibraryKnobs::reductionScheme, 4},
+    {swizzle, &LibraryKnobs::swizzle, 4},
+    {customOption, &LibraryKnobs::customOption, 4},
+    {innerShape, &LibraryKnobs::innerShape, 2},
+    {clusterShape, &LibraryKnobs::clusterShape, 2},
+};
+
+std::string textOf(const LibraryKnobs &knobs) {
+  std::vector<std::string> texts;
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    if (attribute.member != &LibraryKnobs::libraryVersion && knobs.*attribute.member != LibraryKnobs{}.*attribute.member)
+      texts.push_back(fmt::format("{} {}", attribute.name, knobs.*attribute.member));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string textOf(const LibraryProduct &product) {
+  const MatrixProduct &shape = product.shape;
+  return fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k, shape.batch, nameOf(product.dtype));
+}
+
+}  // namespace
+
+/// The loaded library and its handle for the current context.
+struct CublasLt::Library {
+  explicit Library(const fs::path &path) : path(path), call(path), version(int(call.version())) {}
+  ~Library() {
+    if (handle) call.destroy(handle);
+  }
+  void check(Status status, const char *what) const {
+    if (status != success) throw Error::checkFailed("cuBLASLt {}: {} fails: {}", libraryVersionText(version), what, call.statusName(status));
+  }
+
+  const fs::path path;
+  const Functions call;
+  const int version;
+  Handle handle = nullptr;
+};
+
+namespace {
+
+/// The library's descriptors of one product.
+class Descriptors {
+public:
+  Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
+      : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)) {
+    const Functions &call = this->library->call;
+    check(call.createOperation(&operation, compute32F, real32F), "a product's descriptor");
+    set(transposeA, blas.left.isTransposed);
+    set(transposeB, blas.right.isTransposed);
+    const int32_t batch = int32_t(product.shape.batch);
+    create(left, blas.left, batch);
+    create(right, blas.right, batch);
+    create(result, blas.result, batch);
+  }
+  ~Descriptors() {
+    const Functions &call = library->call;
+    for (Layout layout : {left, right, result})
+      if (layout) call.destroyLayout(layout);
+    if (operation) call.destroyOperation(operation);
+  }
+  Descriptors(const Descriptors &) = delete;
+  Descriptors &operator=(const Descriptors &) = delete;
+
+  std::vector<HeuristicResult> heuristic(int requested, int64_t mostWorkspace) const {
+    const Functions &call = library->call;
+    Preference preference = nullptr;
+    check(call.createPreference(&preference), "a preference");
+    const std::unique_ptr<PreferenceData, Status (*)(Preference)> owner(preference, call.destroyPreference);
+    const auto prefer = [&](PreferenceAttribute attribute, auto value) {
+      check(call.setPreference(preference, attribute, &value, sizeof value), "a preference");
+    };
+    prefer(maximumWorkspace, uint64_t(mostWorkspace));
+    // Partial sums in the result's type would round to it more than once: only f32 loses nothing by that.
+    prefer(reductionSchemes, type == real32F ? uint32_t(inPlace | inComputeType | inOutputType) : uint32_t(inComputeType));
+    for (const PreferenceAttribute alignment : {alignmentA, alignmentB, alignmentC, alignmentD}) prefer(alignment, addressAlignment);
+    std::vector<HeuristicResult> results(size_t(std::max(requested, 1)));
+    int returned = 0;
+    const Status status = call.heuristic(library->handle, operation, left, right, result, result, preference, int(results.size()),
+                                         results.data(), &returned);
+    results.resize(status == success ? size_t(returned) : 0);  // "not supported" is an empty list
+    std::erase_if(results, [](const HeuristicResult &candidate) { return candidate.state != success; });
+    return results;
+  }
+
+  /// The algorithm of these attributes, checked; nothing, and the failed step in `problem`, if the library refuses.
+  std::optional<HeuristicResult> make(const LibraryKnobs &knobs, std::string &problem) const {
+    const Functions &call = library->call;
+    const auto refuse = [&](const std::string &step, Status status) {
+      problem = fmt::format("{}: {}", step, call.statusName(status));
+      return std::nullopt;
+    };
+    Algorithm algorithm{};
+    Status status = call.initializeAlgorithm(library->handle, compute32F, real32F, type, type, type, type, knobs.algorithm, &algorithm);
+    if (status != success) return refuse(fmt::format("algorithm {}", knobs.algorithm), status);
+    for (const AttributeOf &attribute : attributesOf) {
+      const int value = knobs.*attribute.member;
+      const auto narrow = uint16_t(value);
+      const void *bytes = attribute.bytes == 2 ? static_cast<const void *>(&narrow) : &value;
+      status = call.setAlgorithm(&algorithm, attribute.attribute, bytes, attribute.bytes);
+      if (status != success) return refuse(fmt::format("attribute {} = {}", int(attribute.attribute), value), status);
+    }
+    HeuristicResult checked{};
+    status = call.checkAlgorithm(library->handle, operation, left, right, result, result, &algorithm, &checked);
+    if (status != success) return refuse("its check", status);
+    checked.algorithm = algorithm;
+    return checked;
+  }
+
+  LibraryKnobs knobsOf(const HeuristicResult &candidate) const {
+    LibraryKnobs knobs{.libraryVersion = library->version, .workspaceBytes = int(candidate.workspaceBytes)};
+    size_t written = 0;
+    int32_t id = -1;
+    check(library->call.getAlgorithm(&candidate.algorithm, identity, &id, sizeof id, &written), "an algorithm's id");
+    knobs.algorithm = id;
+    for (const AttributeOf &attribute : attributesOf) {
+      int value = 0;
+      uint16_t narrow = 0;
+      void *bytes = attribute.bytes == 2 ? static_cast<void *>(&narrow) : &value;
+      check(library->call.getAlgorithm(&candidate.algorithm, attribute.attribute, bytes, attribute.bytes, &written),
+            "an algorithm's attribute");
+      knobs.*attribute.member = attribute.bytes == 2 ? narrow : value;
+    }
+    return knobs;
+  }
+
+  const std::shared_ptr<const CublasLt::Library> library;
+  const DataType type;
+  const ColumnMajorProduct blas;
+  Operation operation = nullptr;
+  Layout left = nullptr, right = nullptr, result = nullptr;
+
+private:
+  void check(Status status, const char *what) const { library->check(status, what); }
+  void set(OperationAttribute attribute, bool isTransposed) {
+    const int32_t value = isTransposed ? transposed : plain;
+    check(library->call.setOperation(operation, attribute, &value, sizeof value), "a transposition");
+  }
+  void create(Layout &layout, const ColumnMajorMatrix &matrix, int32_t batch) {
+    const Functions &call = library->call;
+    check(call.createLayout(&layout, type, uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leadingDimension), "a layout");
+    if (batch == 1) return;
+    check(call.setLayout(layout, batchCount, &batch, sizeof batch), "a batch");
+    check(call.setLayout(layout, batchOffset, &matrix.batchStride, sizeof matrix.batchStride), "a batch stride");
+  }
+};
+
+}  // namespace
+
+struct PreparedProduct::State {
+  State(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
+      : descriptors(std::move(library), product), alpha(float(product.alpha)) {}
+
+  Descriptors descriptors;
+  float alpha;
+  HeuristicResult chosen{};
+  LibraryKnobs knobs;
+  std::string warning, kernel;
+};
+
+PreparedProduct::PreparedProduct(std::unique_ptr<State> state) : state(std::move(state)) {}
+PreparedProduct::~PreparedProduct() = default;
+PreparedProduct::PreparedProduct(PreparedProduct &&) noexcept = default;
+PreparedProduct &PreparedProduct::operator=(PreparedProduct &&) noexcept = default;
+
+const LibraryKnobs &PreparedProduct::algorithm() const { return state->knobs; }
+int64_t PreparedProduct::workspaceBytes() const { return int64_t(state->chosen.workspaceBytes); }
+const std::string &PreparedProduct::warning() const { return state->warning; }
+
+void PreparedProduct::enqueue(cuda::DevicePointer a, cuda::DevicePointer b, cuda::DevicePointer c, cuda::DevicePointer workspace,
+                              cuda::StreamHandle *stream) const {
+  const Descriptors &product = state->descriptors;
+  const auto pointer = [](cuda::DevicePointer address) { return reinterpret_cast<void *>(address); };
+  if (product.blas.isSwapped) std::swap(a, b);
+  const float beta = 0;  // C is not read
+  const Status status = product.library->call.multiply(
+      product.library->handle, product.operation, &state->alpha, pointer(a), product.left, pointer(b), product.right, &beta,
+      pointer(c), product.result, pointer(c), product.result, &state->chosen.algorithm, pointer(workspace),
+      state->chosen.workspaceBytes, stream);
+  if (status != success)
+    throw Error::checkFailed("kernel '{}': cuBLASLt {} does not run: {}", state->kernel, textOf(state->knobs),
+                             product.library->call.statusName(status));
+}
+
+CublasLtLocation findCublasLt() {
+  CublasLtLocation location;
+  const auto use = [&](const fs::path &library) {
+    location.version = int(Functions(library).version());
+    location.library = library;
+    return true;
+  };
+  if (const auto named = environmentValue("WEFT_CUBLASLT")) {
+    const fs::path library = namedLibrary("WEFT_CUBLASLT", *named, searched, location.searched);
+    if (!library.empty()) use(library);
+  } else {
+    searchLibrary(searched, location.searched, use);
+  }
+  return location;
+}
+
+CublasLt::CublasLt() {
+  const CublasLtLocation location = findCublasLt();
+  if (location.library.empty())
+    throw Error::unsupported("the plan has products of cuBLASLt, and there is none; searched: {}; compile with --no-library does "
+                             "without", fmt::join(location.searched, ", "));
+  auto loaded = std::make_shared<Library>(location.library);
+  if (const Status status = loaded->call.create(&loaded->handle); status != success)
+    throw Error::unsupported("cuBLASLt {} ({}) does not start on this GPU: {}", libraryVersionText(loaded->version),
+                             loaded->path.string(), loaded->call.statusName(status));
+  library = std::move(loaded);
+}
+CublasLt::~CublasLt() = default;
+
+int CublasLt::version() const { return library->version; }
+const fs::path &CublasLt::path() const { return library->path; }
+
+std::vector<LibraryKnobs> CublasLt::candidates(const LibraryProduct &product, int requested, int64_t mostWorkspace) const {
+  const Descriptors descriptors(library, product);
+  std::vector<LibraryKnobs> list;
+  for (const HeuristicResult &candidate : descriptors.heuristic(requested, mostWorkspace)) {
+    const LibraryKnobs knobs = descriptors.knobsOf(candidate);
+    if (std::ranges::find(list, knobs) == list.end()) list.push_back(knobs);
+  }
+  return list;
+}
+
+PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKnobs &knobs, const std::string &kernel,
+                                  int64_t mostWorkspace) const {
+  if (const std::string reason = libraryRefusal(product); !reason.empty())
+    throw Error::badInput("kernel '{}': no library product: {}", kernel, reason);
+  auto state = std::make_unique<PreparedProduct::State>(library, product);
+  state->kernel = kernel;
+  std::string problem;
+  if (knobs.algorithm >= 0)
+    if (const auto made = state->descriptors.make(knobs, problem)) {
+      state->chosen = *made;
+      state->knobs = knobs;
+      state->knobs.libraryVersion = library->version;
+      state->knobs.workspaceBytes = int(made->workspaceBytes);
+      return PreparedProduct(std::move(state));
+    }
+  constexpr int tried = 8;
+  const std::vector<HeuristicResult> list = state->descriptors.heuristic(tried, mostWorkspace);
+  if (list.empty())
+    throw Error::unsupported("kernel '{}': cuBLASLt {} has no algorithm for {} with {} bytes of workspace; compile with "
+                             "--no-library does without", kernel, libraryVersionText(library->version), textOf(product), mostWorkspace);
+  state->chosen = list.front();
+  state->knobs = state->descriptors.knobsOf(list.front());
+  if (knobs.algorithm >= 0)
+    state->warning = fmt::format("kernel '{}': cuBLASLt {} refuses {} (of {}; {}); it runs {} instead", kernel,
+                                 libraryVersionText(library->version), textOf(knobs), libraryVersionText(knobs.libraryVersion),
+                                 problem, textOf(state->knobs));
+  return PreparedProduct(std::move(state));
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,84 @@
+// Matrix products by NVIDIA's cuBLASLt, opened at run time: its algorithms as readable attributes, and products made ready
+// from them. MLIR-free, without CUDA headers.
+//
+// Invariant: an algorithm is used only after the library of this machine has checked it for the product at hand; one that it
+// refuses is replaced by the next candidate of its heuristic, with a warning that names both, and never by anything else.
+// A context (Cuda.h) must be current on the calling thread throughout.
+#pragma once
+
+#include "kernel/LibraryProduct.h"
+#include "runtime/Cuda.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weft::runtime {
+
+struct CublasLtLocation {
+  std::filesystem::path library;  ///< empty: none
+  int version = 0;                ///< 130200 for 13.2.0
+  std::vector<std::string> searched;
+};
+/// $WEFT_CUBLASLT and nothing else if it is set; else where LibrarySearch.h says. Throws Error(badInput) if a library is found
+/// or named but does not load. Needs no GPU.
+CublasLtLocation findCublasLt();
+
+/// A product of known shape with its algorithm, ready to be enqueued any number of times, also while a stream is captured.
+class PreparedProduct {
+public:
+  ~PreparedProduct();
+  PreparedProduct(PreparedProduct &&) noexcept;
+  PreparedProduct &operator=(PreparedProduct &&) noexcept;
+
+  /// The algorithm in use.
+  const LibraryKnobs &algorithm() const;
+  /// Device memory that enqueue() needs at its workspace, aligned to 256 bytes; may be 0.
+  int64_t workspaceBytes() const;
+  /// Why another algorithm than the one asked for is used; empty if it is that one.
+  const std::string &warning() const;
+  /// C = alpha A B on the stream. a, b, c: the addresses of the elements zero, multiples of 16 bytes.
+  /// Throws Error(checkFailed) with the library's reason.
+  void enqueue(cuda::DevicePointer a, cuda::DevicePointer b, cuda::DevicePointer c, cuda::DevicePointer workspace,
+               cuda::StreamHandle *stream) const;
+
+private:
+  friend class CublasLt;
+  struct State;
+  explicit PreparedProduct(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+class CublasLt {
+public:
+  /// What an algorithm may ask for unless told otherwise: what PyTorch gives the library on compute capability 9.0.
+  static constexpr int64_t standardWorkspace = int64_t(32) << 20;
+
+  /// Throws Error(unsupported) naming where it was searched if there is none, or if the GPU is not served.
+  CublasLt();
+  ~CublasLt();
+  CublasLt(const CublasLt &) = delete;
+  CublasLt &operator=(const CublasLt &) = delete;
+
+  int version() const;
+  const std::filesystem::path &path() const;
+
+  /// The heuristic's list for a product, best guess first, at most `requested`, without duplicates: algorithms that add up in
+  /// fp32 and need at most `mostWorkspace` bytes. Empty if the library has none.
+  std::vector<LibraryKnobs> candidates(const LibraryProduct &product, int requested = 128,
+                                       int64_t mostWorkspace = standardWorkspace) const;
+
+  /// Makes the algorithm again from its attributes and has the library check it; see warning() of the result. Algorithm -1
+  /// takes the first candidate. `kernel` is for messages. Throws Error(unsupported) naming the kernel where the library takes
+  /// no algorithm at all.
+  PreparedProduct prepare(const LibraryProduct &product, const LibraryKnobs &knobs, const std::string &kernel,
+                          int64_t mostWorkspace = standardWorkspace) const;
+
+  struct Library;
+
+private:
+  std::shared_ptr<const Library> library;  // prepared products outlive this object
+};
+
+}  // namespace weft::runtime

@@ -1,0 +1,49 @@
+// Finding cuBLASLt's functions; see CublasLtFunctions.h.
+#include "runtime/CublasLtFunctions.h"
+
+#include "kernel/Error.h"
+
+#include <dlfcn.h>
+
+namespace weft::runtime::cublaslt {
+
+Functions::Functions(const std::filesystem::path &path) : library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (!library) throw Error::badInput("cuBLASLt does not load: {}", dlerror());
+  const auto find = [&]<typename Function>(const char *name, Function &function) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (!function) throw Error::badInput("{} is no cuBLASLt that weft can use: it has no {}", path.string(), name);
+  };
+  find("cublasLtGetVersion", version);
+  find("cublasLtGetStatusName", statusName);
+  find("cublasLtCreate", create);
+  find("cublasLtDestroy", destroy);
+  find("cublasLtMatmulDescCreate", createOperation);
+  find("cublasLtMatmulDescDestroy", destroyOperation);
+  find("cublasLtMatmulDescSetAttribute", setOperation);
+  find("cublasLtMatrixLayoutCreate", createLayout);
+  find("cublasLtMatrixLayoutDestroy", destroyLayout);
+  find("cublasLtMatrixLayoutSetAttribute", setLayout);
+  find("cublasLtMatmulPreferenceCreate", createPreference);
+  find("cublasLtMatmulPreferenceDestroy", destroyPreference);
+  find("cublasLtMatmulPreferenceSetAttribute", setPreference);
+  find("cublasLtMatmulAlgoGetHeuristic", heuristic);
+  find("cublasLtMatmulAlgoInit", initializeAlgorithm);
+  find("cublasLtMatmulAlgoCheck", checkAlgorithm);
+  find("cublasLtMatmulAlgoConfigSetAttribute", setAlgorithm);
+  find("cublasLtMatmulAlgoConfigGetAttribute", getAlgorithm);
+  find("cublasLtMatmul", multiply);
+}
+
+/// Stays loaded: the library keeps state per thread and context that must not outlive its code.
+Functions::~Functions() = default;
+
+DataType dataType(DType type) {
+  switch (type) {
+  case DType::f32: return real32F;
+  case DType::f16: return real16F;
+  case DType::bf16: return real16BF;
+  default: throw Error::unsupported("cuBLASLt products are f16, bf16 or f32, not {}", nameOf(type));
+  }
+}
+
+}  // namespace weft::runtime::cublaslt
