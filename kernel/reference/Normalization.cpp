@@ -19,10 +19,9 @@ Point larger(const Point &a, const Point &b) {
   return {.value = std::isnan(a.value) || a.value > b.value ? a.value : b.value, .error = error};
 }
 
-/// a / b for b > 0.
 Point quotient(const Point &a, const Point &b) {
-  const double value = a.value / b.value;
-  return {.value = value, .error = a.error / b.value + value * (b.error / b.value) + 4 * roundoff * std::abs(value)};
+  const double value = a.value / b.value, magnitude = std::abs(value), divisor = std::abs(b.value);
+  return {.value = value, .error = (a.error + magnitude * b.error) / (divisor - b.error) + 4 * roundoff * magnitude};
 }
 
 Point inverseRoot(const Point &x, double epsilon) {
@@ -60,17 +59,20 @@ PointEvaluator::Row PointEvaluator::exponentials(const BodyOp &op, Coordinates a
     result.first = larger(result.first, elements.back());
   }
   at[dimension] = begin;
+  double magnitude = 0;
   for (const Point &x : elements) {
     Point term = exponential(x, result.first);
     if (weight >= 0) {
       const Point factor = operand(op, size_t(weight), at);
-      term = {.value = term.value * factor.value, .error = term.error * factor.value + term.value * factor.error};
+      term = {.value = term.value * factor.value,
+              .error = term.error * std::abs(factor.value) + term.value * factor.error};
     }
     result.second.value += term.value;
     result.second.error += term.error;
+    magnitude += std::abs(term.value);
     ++at[dimension];
   }
-  result.second.error += sumError(end - begin) * result.second.value;
+  result.second.error += sumError(end - begin) * magnitude;
   return result;
 }
 

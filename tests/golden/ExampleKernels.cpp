@@ -42,10 +42,6 @@ namespace {
 
 constexpr OperatorClass normalization = OperatorClass::normalization, movement = OperatorClass::movement;
 
-struct Extents {
-  int64_t b, j, k, h, p, i, u;
-};
-
 Extents extentsOf(int scale) {
   return scale == 0 ? Extents{.b = 2, .j = 5, .k = 19, .h = 3, .p = 8, .i = 24, .u = 21}
                     : Extents{.b = 8, .j = 512, .k = 512, .h = 16, .p = 64, .i = 1024, .u = 4096};
@@ -250,14 +246,16 @@ Example selectExample(DType dtype, const Extents &e) {
 
 }  // namespace
 
-std::vector<Example> loopExamples(DType dtype, int scale) {
-  const Extents e = extentsOf(scale);
-  const int64_t tile = scale == 0 ? 8 : 64;
+std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
   return {biasDropoutResidualLayerNorm(dtype, e), scaleMaskSoftmaxDropout(dtype, e), biasReluDropout(dtype, e), biasGelu(dtype, e),
           rmsNorm(dtype, e), biasGradient(dtype, e), rowMaximum(dtype, e), rotary(dtype, e, "halved"),
           rotary(dtype, e, "interleaved"), localSoftmax(dtype, e, tile), reduceSubVectors(dtype, e, tile),
           globalScaling(dtype, e, tile), slice(dtype, e), concat(dtype, e), splitAxis(dtype, e), mergeAxes(dtype, e),
           gather(dtype, e), paddingMaskSoftmax(dtype, e), blockWindowMask(dtype, e), selectExample(dtype, e)};
+}
+
+std::vector<Example> loopExamples(DType dtype, int scale) {
+  return loopExamples(dtype, extentsOf(scale), scale == 0 ? 8 : 64);
 }
 
 Example findLoopExample(const std::string &name, DType dtype, int scale) {

@@ -29,7 +29,14 @@ struct Example {
   int vectorAxis = -1;  ///< the natural one
 };
 
-/// Every loop kernel kind; `scale` 0: tiny odd extents, 1: those of a BERT-large layer.
+/// Extents by the letters of transformer layers; p is even.
+struct Extents {
+  int64_t b, j, k, h, p, i, u;
+};
+
+/// Every loop kernel kind at given extents; `tile` is the sub-vector of a decomposed softmax.
+std::vector<Example> loopExamples(DType dtype, const Extents &extents, int64_t tile);
+/// The same; `scale` 0: tiny odd extents, 1: those of a BERT-large layer.
 std::vector<Example> loopExamples(DType dtype, int scale);
 Example findLoopExample(const std::string &name, DType dtype, int scale);
 

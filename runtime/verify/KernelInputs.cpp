@@ -1,0 +1,63 @@
+#include "runtime/verify/KernelInputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::runtime {
+namespace {
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
+uint64_t mixed(uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+  x = (x ^ x >> 27) * 0x94D049BB133111EB;
+  return x ^ x >> 31;
+}
+
+/// Mean 0, deviation 1: the sum of four uniform 16-bit numbers.
+double bellShaped(uint64_t bits) {
+  const double sum = double((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
+  return (sum - 131070) / 65536 * std::sqrt(3.0);
+}
+
+InputRule ruleOf(const Kernel &kernel, int value) {
+  const DType dtype = kernel.values[value].dtype;
+  InputRule rule;
+  if (dtype == DType::i1) return {.kind = InputRule::Kind::integer, .low = 0, .high = 1};
+  if (dtype == DType::i32) rule = {.kind = InputRule::Kind::integer, .low = 0, .high = 8};
+  for (const BodyOp &op : kernel.body)
+    for (size_t n = 0; n < op.operands.size(); ++n) {
+      if (op.operands[n] != value) continue;
+      if (op.name == "gather" && n == 1) rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
+      if (op.name == "mask" && n == 1)
+        rule.high = kernel.axes[kernel.values[op.operands[0]].axes[size_t(std::get<int64_t>(op.attributes.at("key")))]].extent;
+      if ((op.name == "div" && n == 1) || (op.name == "reduce_subvectors" && n == 1) || op.name == "rsqrt")
+        rule.kind = InputRule::Kind::positive;
+    }
+  return rule;
+}
+
+}  // namespace
+
+std::vector<InputRule> inputRules(const Kernel &kernel) {
+  std::vector<InputRule> rules;
+  for (int value : kernel.inputs) rules.push_back(ruleOf(kernel, value));
+  return rules;
+}
+
+void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position) {
+  const uint64_t key = mixed(seed ^ mixed(position + 1));
+  image.fill([&](int64_t n) -> double {
+    const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
+    switch (rule.kind) {
+    case InputRule::Kind::real:
+      return bellShaped(bits);
+    case InputRule::Kind::positive:
+      return 0.5 + std::abs(bellShaped(bits));
+    case InputRule::Kind::integer:
+      return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));
+    }
+    return 0;
+  });
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,24 @@
+// Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors away from zero, what a
+// root is taken of positive. All other floats are bell-shaped around zero.
+#pragma once
+
+#include "runtime/verify/TensorImage.h"
+
+#include <vector>
+
+namespace weft::runtime {
+
+/// What the values of one input may be.
+struct InputRule {
+  enum class Kind : uint8_t { real, positive, integer };
+  Kind kind = Kind::real;
+  int64_t low = 0, high = 0;  ///< of integers, both included
+};
+
+/// One rule for each of Kernel::inputs.
+std::vector<InputRule> inputRules(const Kernel &kernel);
+
+/// Fills the image of input `position`; a function of seed, position and logical element alone.
+void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position);
+
+}  // namespace weft::runtime

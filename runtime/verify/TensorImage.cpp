@@ -1,0 +1,83 @@
+#include "runtime/verify/TensorImage.h"
+
+#include "kernel/reference/Rounding.h"
+#include "kernel/reference/StoredElement.h"
+
+#include <algorithm>
+
+namespace weft::runtime {
+namespace {
+
+std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+  std::vector<int64_t> extents;
+  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  return extents;
+}
+
+}  // namespace
+
+TensorImage::TensorImage(DType dtype, std::vector<int64_t> extentsGiven, std::vector<int64_t> stridesGiven, int64_t offset)
+    : dtype(dtype), extents(std::move(extentsGiven)), strides(std::move(stridesGiven)), zero(margin + offset * sizeOf(dtype)) {
+  int64_t last = 0;
+  for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
+  storage.assign(size_t(zero + (last + 1) * sizeOf(dtype) + margin), poison);
+}
+
+TensorImage::TensorImage(const Kernel &kernel, int value, const Layout &layout)
+    : TensorImage(kernel.values[value].dtype, extentsOf(kernel, value), stridesOf(layout, extentsOf(kernel, value)),
+                  layout.offset) {}
+
+int64_t TensorImage::elements() const {
+  int64_t count = 1;
+  for (int64_t extent : extents) count *= extent;
+  return count;
+}
+
+int64_t TensorImage::position(std::span<const int64_t> coordinates) const {
+  int64_t element = 0;
+  for (size_t d = 0; d < extents.size(); ++d) element += coordinates[d] * strides[d];
+  return zero + element * sizeOf(dtype);
+}
+
+template <typename Visit>
+void TensorImage::forEachElement(Visit visit) const {
+  std::vector<int64_t> at(extents.size());
+  const int64_t count = elements(), size = sizeOf(dtype);
+  int64_t byte = zero;
+  for (int64_t n = 0; n < count; ++n) {
+    visit(byte);
+    for (size_t d = extents.size(); d-- > 0;) {
+      byte += strides[d] * size;
+      if (++at[d] < extents[d]) break;
+      byte -= strides[d] * size * extents[d];
+      at[d] = 0;
+    }
+  }
+}
+
+void TensorImage::fill(const std::function<double(int64_t)> &value) {
+  int64_t n = 0;
+  forEachElement([&](int64_t byte) {
+    reference::storeElement(dtype, &storage[size_t(byte)], reference::roundTo(dtype, value(n++)));
+  });
+}
+
+double TensorImage::at(std::span<const int64_t> coordinates) const {
+  return reference::loadElement(dtype, &storage[size_t(position(coordinates))]);
+}
+
+void TensorImage::set(std::span<const int64_t> coordinates, double value) {
+  reference::storeElement(dtype, &storage[size_t(position(coordinates))], reference::roundTo(dtype, value));
+}
+
+bool TensorImage::intactAround() const {
+  const auto isPoison = [](std::byte byte) { return byte == poison; };
+  const auto begin = storage.begin(), end = storage.end();
+  if (!std::all_of(begin, begin + zero, isPoison) || !std::all_of(end - margin, end, isPoison)) return false;
+  if (elements() * sizeOf(dtype) == spanBytes()) return true;  // no gaps
+  std::vector<std::byte> others = storage;
+  forEachElement([&](int64_t byte) { std::fill_n(others.begin() + byte, sizeOf(dtype), poison); });
+  return std::all_of(others.begin(), others.end(), isPoison);
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,201 @@
+#include "tests/gpu/Cases.h"
+
+#include "kernel/Device.h"
+#include "passes/configure/Family.h"
+#include "tests/emulate/Sampling.h"
+#include "tests/golden/ExampleKernels.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+namespace weft::gputest {
+namespace {
+
+constexpr DType floatTypes[] = {DType::f32, DType::f16, DType::bf16};
+
+std::string layoutsText(const Kernel &kernel, const Configuration &configuration) {
+  std::string text;
+  for (size_t n = 0; n < kernel.inputs.size(); ++n)
+    text += print(configuration.inputs[n], kernel, kernel.values[kernel.inputs[n]]) + " ";
+  text += "->";
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    text += " " + print(configuration.outputs[n], kernel, kernel.values[kernel.outputs[n]]);
+  return text;
+}
+
+std::string extentsText(const Kernel &kernel) {
+  std::string text;
+  for (const Axis &axis : kernel.axes) text += fmt::format("{}{}{}", text.empty() ? "" : " ", axis.name, axis.extent);
+  return text;
+}
+
+class Collector {
+public:
+  explicit Collector(std::vector<Case> &cases) : cases(cases) {}
+
+  void add(const std::string &group, const Kernel &kernel, DType dtype, const Configuration &configuration) {
+    cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, nameOf(dtype), extentsText(kernel),
+                                 layoutsText(kernel, configuration), weft::describe(kernel, configuration.knobs)),
+                     kernel, configuration});
+  }
+
+  /// `count` configurations: kinds of knobs in turn, knobs and layouts drawn.
+  std::vector<Configuration> draw(const Kernel &kernel, size_t count) {
+    struct Choice {
+      const ConfigurationSpace *space;
+      const Knobs *knobs;
+    };
+    const std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device);
+    std::map<std::string, std::vector<Choice>> kinds;
+    for (const ConfigurationSpace &space : spaces)
+      for (const Knobs &knobs : space.knobs)
+        if (hasText(knobs)) kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
+    std::set<Configuration> chosen;
+    for (size_t attempt = 0; attempt < 8 * count && chosen.size() < count && !kinds.empty(); ++attempt) {
+      const auto kind = std::next(kinds.begin(), long(attempt % kinds.size()));
+      const Choice &choice = kind->second[below(kind->second.size())];
+      const LayoutTuple layouts = drawLayouts(*choice.space);
+      if (isUseful(kernel, layouts, *choice.knobs)) chosen.insert(configurationOf(kernel, layouts, *choice.knobs));
+    }
+    return {chosen.begin(), chosen.end()};
+  }
+
+  void addDrawn(const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
+    for (const Configuration &configuration : draw(kernel, count)) add(group, kernel, dtype, configuration);
+  }
+
+  /// One drawn configuration for every pair of an input's and an output's layouts.
+  void addLayoutPairs(const std::string &group, const Kernel &kernel, DType dtype) {
+    const size_t rank = kernel.values[kernel.inputs[0]].axes.size();
+    for (const Layout &input : allDenseLayouts(rank))
+      for (const Layout &output : allDenseLayouts(rank)) {
+        std::vector<Configuration> legal;
+        for (const Configuration &one : enumerate(kernel, device, {.inputs = {input}, .outputs = {output}}).legal)
+          if (hasText(one.knobs)) legal.push_back(one);
+        if (!legal.empty()) add(group, kernel, dtype, legal[below(legal.size())]);
+      }
+  }
+
+  const Device &device = findDevice("h200");
+
+private:
+  size_t below(size_t bound) { return size_t(random() % bound); }
+  LayoutTuple drawLayouts(const ConfigurationSpace &space) {
+    if (!space.tuples.empty()) return space.tuples[below(space.tuples.size())];
+    LayoutTuple layouts;
+    for (const std::vector<Layout> &choices : space.choices) layouts.push_back(choices[below(choices.size())]);
+    return layouts;
+  }
+  static Configuration configurationOf(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
+    const auto outputs = layouts.begin() + long(kernel.inputs.size());
+    return {.inputs = {layouts.begin(), outputs}, .outputs = {outputs, layouts.end()}, .knobs = knobs};
+  }
+
+  std::vector<Case> &cases;
+  std::mt19937_64 random{17};
+};
+
+Kernel typed(Kernel kernel, DType dtype) {
+  for (Value &value : kernel.values) value.dtype = dtype;
+  return kernel;
+}
+
+void addExamples(Collector &collect) {
+  for (DType dtype : floatTypes)
+    for (const examples::Example &example : examples::loopExamples(dtype, 0)) {
+      collect.addDrawn("examples", example.kernel, dtype, 20);
+      const int64_t paddings[] = {3, 4, 8};
+      const std::vector<Configuration> some = collect.draw(example.kernel, 3);
+      for (size_t n = 0; n < some.size(); ++n)
+        if (std::holds_alternative<LoopKnobs>(some[n].knobs))
+          collect.add("views", example.kernel, dtype, emulate::asViews(example.kernel, some[n], paddings[n % 3]));
+    }
+}
+
+void addExtents(Collector &collect) {
+  for (DType dtype : floatTypes)
+    for (int64_t extent : {1, 3, 5, 7, 17, 33, 65, 127, 1000}) {
+      const examples::Extents rows{.b = 2, .j = 5, .k = extent, .h = 3, .p = 8, .i = extent, .u = extent};
+      for (const examples::Example &example : examples::loopExamples(dtype, rows, 8))
+        collect.addDrawn("extents", example.kernel, dtype, 4);
+      if (extent == 1000) continue;
+      const examples::Extents columns{.b = 3, .j = extent, .k = 24, .h = 2, .p = 2 * extent, .i = 40, .u = 16};
+      for (const examples::Example &example : examples::loopExamples(dtype, columns, 16))
+        collect.addDrawn("extents", example.kernel, dtype, 2);
+    }
+}
+
+void addLarge(Collector &collect) {
+  const examples::Extents layer{.b = 2, .j = 512, .k = 512, .h = 8, .p = 64, .i = 1024, .u = 4096};
+  for (DType dtype : floatTypes)
+    for (const examples::Example &example : examples::loopExamples(dtype, layer, 64))
+      collect.addDrawn("large", example.kernel, dtype, 2);
+}
+
+void addLayouts(Collector &collect) {
+  const std::map<char, int64_t> small{{'a', 3}, {'b', 17}, {'c', 6}, {'d', 33}}, aligned{{'a', 4}, {'b', 64}, {'c', 8}, {'d', 128}};
+  for (DType dtype : floatTypes)
+    for (const char *letters : {"ab", "abc", "abcd"}) {
+      const bool all = std::string(letters).size() < 4 || dtype == DType::f16;
+      for (const auto *extents : {&small, &aligned}) {
+        const Kernel transpose = typed(samples::identityKernel(*extents, letters), dtype);
+        const Kernel map = typed(samples::reluKernel(*extents, letters), dtype);
+        if (all && extents == &small) {
+          collect.addLayoutPairs("transposes", transpose, dtype);
+          collect.addLayoutPairs("maps", map, dtype);
+        } else {
+          collect.addDrawn("transposes", transpose, dtype, 40);
+          collect.addDrawn("maps", map, dtype, 24);
+        }
+      }
+    }
+}
+
+struct Product {
+  const char *a, *b, *c;
+};
+
+void addContractions(Collector &collect) {
+  const std::map<char, int64_t> odd{{'b', 2}, {'h', 3}, {'i', 33}, {'j', 17}, {'k', 65}, {'n', 127}, {'p', 5}, {'w', 9}};
+  const Product products[] = {{"ik", "kn", "in"}, {"phi", "bji", "phbj"}, {"phbk", "phbj", "hbjk"}, {"hbjk", "whbk", "whbj"}, {"bik", "bkn", "bin"}};
+  const auto extentsFor = [&](const Product &product) {
+    std::map<char, int64_t> used;
+    for (const char *term : {product.a, product.b, product.c})
+      for (const char *letter = term; *letter; ++letter) used[*letter] = odd.at(*letter);
+    return used;
+  };
+  for (DType dtype : floatTypes) {
+    for (const Product &product : products) {
+      Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);
+      collect.addDrawn("contractions", kernel, dtype, 20);
+      kernel.body[0].attributes["scale"] = 0.125;
+      collect.addDrawn("contractions", kernel, dtype, 4);
+    }
+    for (int64_t m : {1, 7, 127})
+      for (int64_t n : {1, 5, 65})
+        for (int64_t k : {1, 3, 33, 1000})
+          collect.addDrawn("contractions", typed(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), dtype), dtype, 1);
+  }
+}
+
+}  // namespace
+
+std::vector<Case> allCases() {
+  std::vector<Case> cases;
+  Collector collect(cases);
+  addExamples(collect);
+  addExtents(collect);
+  addLarge(collect);
+  addLayouts(collect);
+  addContractions(collect);
+  std::mt19937_64 random(23);
+  for (size_t n = cases.size(); n > 1; --n) std::swap(cases[n - 1], cases[random() % n]);
+  return cases;
+}
+
+}  // namespace weft::gputest

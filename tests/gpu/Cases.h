@@ -1,0 +1,26 @@
+// What the gpu tests run: a kernel in one configuration each. Deterministic; grouped by what they cover.
+#pragma once
+
+#include "kernel/Configuration.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::gputest {
+
+struct Case {
+  std::string name;  ///< "extents/softmax_f16/k127 hbjk -> hbjk, vector 8 ..."
+  Kernel kernel;
+  Configuration configuration;
+};
+
+/// Every case, in an order that mixes the groups, so that a run that stops early has seen something of each.
+///   examples      every loop kernel kind at tiny odd extents, each kind of configuration, also as views of larger tensors
+///   extents       the same with rows of 1, 3, 5, 7, 17, 33, 65, 127 and 1000 elements
+///   large         the same at the extents of a layer, on sampled elements
+///   transposes    every pair of layouts of tensors of two to four axes
+///   maps          every pair of layouts of an element-wise kernel
+///   contractions  plain contractions at odd extents in many layouts
+std::vector<Case> allCases();
+
+}  // namespace weft::gputest

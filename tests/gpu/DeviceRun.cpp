@@ -1,0 +1,88 @@
+#include "tests/gpu/DeviceRun.h"
+
+#include <cstring>
+#include <list>
+
+namespace weft::gputest {
+namespace {
+
+using runtime::TensorImage;
+namespace cuda = runtime::cuda;
+
+std::span<std::byte> elementsOf(TensorImage &image) {
+  return image.bytes().subspan(size_t(image.elementZero()), size_t(image.spanBytes()));
+}
+
+/// One image on the GPU, in memory of its own, so that accesses beside it are found.
+struct DeviceImage {
+  TensorImage &host;
+  cuda::Buffer buffer;
+
+  DeviceImage(TensorImage &host, bool isInput, const RunOptions &options) : host(host), buffer(int64_t(host.bytes().size())) {
+    if (!options.leaveUninitialized)
+      cuda::upload(buffer.address(), host.bytes());
+    else if (isInput)
+      cuda::upload(elementZero(), elementsOf(host));
+  }
+  cuda::DevicePointer elementZero() const { return buffer.address() + uint64_t(host.elementZero()); }
+  void download(const RunOptions &options) const {
+    if (options.leaveUninitialized)
+      cuda::download(elementsOf(host), elementZero());
+    else
+      cuda::download(host.bytes(), buffer.address());
+  }
+};
+
+/// The arguments of a launch: pointers and numbers that live as long as this.
+class Arguments {
+public:
+  void pass(cuda::DevicePointer pointer) { addresses.push_back(&pointers.emplace_back(pointer)); }
+  void pass(uint32_t number) { addresses.push_back(&numbers.emplace_back(number)); }
+  std::span<void *const> span() const { return addresses; }
+
+private:
+  std::list<cuda::DevicePointer> pointers;
+  std::list<uint32_t> numbers;
+  std::vector<void *> addresses;
+};
+
+}  // namespace
+
+void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin,
+                 std::vector<TensorImage> &inputs, std::vector<TensorImage> &outputs, const RunOptions &options,
+                 const cuda::Stream &stream) {
+  std::list<DeviceImage> images;
+  std::vector<const DeviceImage *> in, out;
+  for (TensorImage &image : inputs) in.push_back(&images.emplace_back(image, true, options));
+  for (TensorImage &image : outputs) out.push_back(&images.emplace_back(image, false, options));
+  const cuda::Buffer key(sizeof options.dropout);
+  cuda::upload(key.address(), std::as_bytes(std::span(&options.dropout, 1)));
+
+  Arguments arguments;
+  for (const codegen::Parameter &parameter : emitted.parameters) {
+    using enum codegen::Parameter::Kind;
+    switch (parameter.kind) {
+    case input:
+      arguments.pass(in[size_t(parameter.index)]->elementZero());
+      break;
+    case output:
+      arguments.pass(out[size_t(parameter.index)]->elementZero());
+      break;
+    case dropoutKey:
+      arguments.pass(key.address());
+      break;
+    case dropoutStream:
+      arguments.pass(uint32_t(std::get<int64_t>(kernel.body[size_t(parameter.index)].attributes.at("stream"))));
+      break;
+    }
+  }
+  const cuda::Module module(cubin);
+  cuda::FunctionHandle *function = module.function(emitted.entry);
+  if (emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
+  cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes},
+               arguments.span(), stream.handle());
+  stream.synchronize();
+  for (const DeviceImage &image : images) image.download(options);
+}
+
+}  // namespace weft::gputest

@@ -1,0 +1,25 @@
+// One built kernel on a GPU: inputs uploaded, outputs poisoned, launched, everything downloaded again.
+#pragma once
+
+#include "codegen/Emit.h"
+#include "runtime/Cuda.h"
+#include "runtime/verify/TensorImage.h"
+
+namespace weft::gputest {
+
+struct DropoutKey {
+  uint64_t seed = 1, step = 0;
+};
+
+struct RunOptions {
+  DropoutKey dropout{};
+  /// Upload elements of inputs and nothing else, for initcheck: what a kernel should not read stays uninitialized.
+  bool leaveUninitialized = false;
+};
+
+/// `inputs` and `outputs` come back as the GPU left them. Throws DriverError if the kernel fails.
+void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin,
+                 std::vector<runtime::TensorImage> &inputs, std::vector<runtime::TensorImage> &outputs,
+                 const RunOptions &options, const runtime::cuda::Stream &stream);
+
+}  // namespace weft::gputest
