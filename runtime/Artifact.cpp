@@ -46,6 +46,10 @@ void writeContent(const Artifact &artifact, const fs::path &folder) {
   if (!artifact.cubins.empty()) fs::create_directory(folder / "cubin");
   for (const auto &[name, bytes] : artifact.cubins)
     writeFile(folder / name, bytes);
+  for (const auto &[name, text] : artifact.listings) {
+    fs::create_directory((folder / name).parent_path());
+    writeFile(folder / name, text);
+  }
 }
 
 /// The reader's checks, made before anything is written: what cannot be read back is a bug of the writer.

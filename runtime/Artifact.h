@@ -4,6 +4,7 @@
 //   graph.mlir     the graph it was chosen for
 //   kernels/*.cu   readable CUDA, one file a kernel; edit and `weft emit` rebuilds
 //   cubin/*.cubin  compiled, named by hash
+//   ptx/, sass/    with --keep: what NVRTC and the disassembler print of each kernel
 //   report.json    derived: fusion records, layout prices, alternatives, statistics
 //
 // An artifact is written whole or not at all: into a temporary folder beside the target, then renamed.
@@ -131,6 +132,7 @@ struct Artifact {
   std::string graph;                            ///< graph.mlir
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> text
   std::map<std::string, std::string> cubins;    ///< "cubin/HASH.cubin" -> bytes
+  std::map<std::string, std::string> listings = {};  ///< "ptx/NAME.ptx", "sass/NAME.sass" for people; written, never read
   nlohmann::json report;
 };
 

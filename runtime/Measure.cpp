@@ -1,3 +1,4 @@
+// Rounds of subjects between events; see Measure.h.
 #include "runtime/Measure.h"
 
 #include "kernel/Format.h"

@@ -1,3 +1,4 @@
+// Percentiles; see Statistics.h.
 #include "runtime/Statistics.h"
 
 #include "kernel/Error.h"

@@ -110,12 +110,13 @@ class Artifact:
         return self.handle.device_bytes()
 
     def parameter_bytes(self):
-        buffers = {tensor['buffer']: 0 for tensor in self.plan['tensors'] if tensor['role'] == 'parameter'}
+        """Of the buffers that hold parameters; several parameters may share one."""
+        ends = {}
         for tensor in self.plan['tensors']:
-            if tensor['buffer'] in buffers:
-                end = 2 * tensor['offset'] + tensor['bytes'] if tensor['dtype'] in ('f16', 'bf16') else 4 * tensor['offset'] + tensor['bytes']
-                buffers[tensor['buffer']] = max(buffers[tensor['buffer']], end)
-        return sum(buffers.values())
+            if tensor['role'] == 'parameter':
+                end = tensor['offset'] * DTYPES[tensor['dtype']].itemsize + tensor['bytes']
+                ends[tensor['buffer']] = max(ends.get(tensor['buffer'], 0), end)
+        return sum(ends.values())
 
     def external_bytes(self):
         """Inputs and outputs that the caller holds."""

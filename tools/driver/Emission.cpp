@@ -2,6 +2,7 @@
 #include "tools/driver/Emission.h"
 
 #include "kernel/Error.h"
+#include "runtime/Disassembler.h"
 #include "runtime/Sha256.h"
 #include "tools/driver/Console.h"
 
@@ -89,6 +90,33 @@ std::string firstLines(const std::string &log, int count) {
   return log.substr(0, end);
 }
 
+std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime::BuildRequest> &requests, bool keepPtx) {
+  Progress progress;
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  options.keepPtx = keepPtx;
+  options.progress = [&](size_t done, size_t total, const std::string &name) {
+    progress.show(fmt::format("building {}/{} {}", done, total, name));
+  };
+  options.note = [&](const std::string &text) {
+    progress.clear();
+    printNote(text);
+  };
+  std::vector<runtime::BuildResult> results = runtime::build(requests, options);
+  progress.clear();
+  return results;
+}
+
+/// Machine code of every kernel; a note where there is nothing that prints it.
+void addSass(const runtime::Plan &plan, BuiltFiles &files) {
+  const runtime::DisassemblerLocation disassembler = runtime::findDisassembler();
+  if (disassembler.program.empty())
+    return printNote(fmt::format("--keep sass: neither nvdisasm nor cuobjdump was found; looked for {}", fmt::join(disassembler.searched, ", ")));
+  for (const runtime::PlanKernel &kernel : plan.kernels)
+    if (!kernel.cubin.empty())
+      files.listings["sass/" + kernel.name + ".sass"] = runtime::disassemble(disassembler.program, files.cubins.at(kernel.cubin));
+}
+
 }  // namespace
 
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf) {
@@ -99,8 +127,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
   return emitted;
 }
 
-std::map<std::string, std::string> buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
-                                               BuildSummary &summary) {
+BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
   if (nvrtc.library.empty()) {
     if (strict)
@@ -110,20 +137,8 @@ std::map<std::string, std::string> buildCubins(runtime::Plan &plan, const Emitte
     summary.skipped = true;
     return {};
   }
-  Progress progress;
-  runtime::BuildOptions options;
-  options.headers = codegen::deviceHeaders();
-  options.progress = [&](size_t done, size_t total, const std::string &name) {
-    progress.show(fmt::format("building {}/{} {}", done, total, name));
-  };
-  options.note = [&](const std::string &text) {
-    progress.clear();
-    printNote(text);
-  };
-  const std::vector<runtime::BuildResult> results = runtime::build(emitted.requests, options);
-  progress.clear();
-
-  std::map<std::string, std::string> cubins;
+  const std::vector<runtime::BuildResult> results = buildShowingProgress(emitted.requests, keep.keeps("ptx"));
+  BuiltFiles files;
   for (size_t index = 0; index < results.size(); ++index) {
     const runtime::BuildResult &result = results[index];
     runtime::PlanKernel &entry = plan.kernels[emitted.kernelOfRequest[index]];
@@ -134,10 +149,12 @@ std::map<std::string, std::string> buildCubins(runtime::Plan &plan, const Emitte
     entry.registers = result.registers;
     entry.spillBytes = result.spillBytes;
     entry.staticSharedBytes = result.staticSharedBytes;
-    cubins[entry.cubin] = result.cubin;
+    files.cubins[entry.cubin] = result.cubin;
+    if (keep.keeps("ptx")) files.listings["ptx/" + entry.name + ".ptx"] = result.ptx;
     ++(result.fromCache ? summary.fromCache : summary.built);
   }
-  return cubins;
+  if (keep.keeps("sass")) addSass(plan, files);
+  return files;
 }
 
 }  // namespace weft::driver

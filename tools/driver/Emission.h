@@ -3,6 +3,7 @@
 
 #include "codegen/Emit.h"
 #include "runtime/Build.h"
+#include "tools/driver/Flags.h"
 #include "tools/driver/PlanBuilder.h"
 
 #include <functional>
@@ -35,10 +36,14 @@ struct BuildSummary {
   bool skipped = false;  ///< no NVRTC
 };
 
-/// Builds all requests, fills registers, spills and cubin names in the plan, returns file name -> bytes. Without NVRTC
+/// Files of an artifact, by name.
+struct BuiltFiles {
+  std::map<std::string, std::string> cubins, listings;
+};
+
+/// Builds all requests, fills registers, spills and cubin names in the plan, returns cubins and the listings to keep. Without NVRTC
 /// the plan notes "cubins: skipped, no NVRTC", or, with `strict`, Error(strictMiss) is thrown. A kernel that does not build
 /// throws Error(checkFailed) with NVRTC's log.
-std::map<std::string, std::string> buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
-                                               BuildSummary &summary);
+BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary);
 
 }  // namespace weft::driver

@@ -154,6 +154,16 @@ std::string TargetFlags::architecture() const {
   return wanted;
 }
 
+void KeepFlags::declare(CLI::App &command) {
+  command.add_option("--keep", kinds, "write listings of every kernel: ptx, sass")->delimiter(',')->type_name("KIND");
+}
+
+void KeepFlags::check() const {
+  for (const std::string &kind : kinds) requireOneOf("--keep", kind, {"ptx", "sass"});
+}
+
+bool KeepFlags::keeps(const std::string &kind) const { return std::ranges::find(kinds, kind) != kinds.end(); }
+
 void PhaseFlags::declare(CLI::App &command) {
   command.add_option("--start-from", startFrom,
                      "first phase: import; algebra, attention or fuse on a graph; lower, emit or build on an artifact")

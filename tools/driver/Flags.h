@@ -74,6 +74,16 @@ struct TargetFlags {
   std::string architecture() const;
 };
 
+/// --keep: listings of every built kernel beside the artifact's files.
+struct KeepFlags {
+  std::vector<std::string> kinds;
+
+  void declare(CLI::App &command);
+  /// Throws Error(badInput) for a kind other than ptx and sass.
+  void check() const;
+  bool keeps(const std::string &kind) const;
+};
+
 /// --start-from, --stop-after.
 struct PhaseFlags {
   std::string startFrom = "import";

@@ -21,6 +21,7 @@ struct CompileFlags {
   ChoiceFlags choices;
   TargetFlags target;
   PhaseFlags phases;
+  KeepFlags keep;
   std::string output;
 };
 
@@ -62,8 +63,13 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes(chosen, fusions); });
   BuildSummary build;
   runtime::Artifact artifact;
-  if (last >= Phase::build) artifact.cubins = buildCubins(planned.plan, emitted, flags.target.strict, build);
-  else planned.plan.notes.emplace_back(stoppedNote);
+  if (last >= Phase::build) {
+    BuiltFiles files = buildCubins(planned.plan, emitted, flags.target.strict, flags.keep, build);
+    artifact.cubins = std::move(files.cubins);
+    artifact.listings = std::move(files.listings);
+  } else {
+    planned.plan.notes.emplace_back(stoppedNote);
+  }
   artifact.report = makeReport(compilation, selected, planned, emitted);
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
@@ -80,10 +86,11 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
 int run(const CompileFlags &flags, bool json) {
   const Phase first = flags.phases.first(), last = flags.phases.last();
   checkFirst(first);
+  flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
   if (first >= Phase::lower)
-    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .last = last}, json);
+    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .last = last}, json);
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
 
   Compilation compilation(flags.model, flags.choices, flags.target);
@@ -120,6 +127,7 @@ Action addCompile(CLI::App &command) {
   flags->choices.declare(command);
   flags->target.declare(command, true);
   flags->phases.declare(command);
+  flags->keep.declare(command);
   command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");
   return [flags](bool json) { return run(*flags, json); };

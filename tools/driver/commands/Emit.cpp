@@ -60,6 +60,7 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
 }  // namespace
 
 int emitAgain(EmitRequest request, bool json) {
+  request.keep.check();
   const runtime::Artifact before = runtime::readArtifact(request.folder);
   checkDevice(before.plan, request.target, request.folder);
   request.target.deviceName = before.plan.device;
@@ -89,7 +90,11 @@ int emitAgain(EmitRequest request, bool json) {
                                    : file + " differs from the generated text; the edit is kept");
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
-  if (request.last >= Phase::build) after.cubins = buildCubins(planned.plan, emitted, request.target.strict, build);
+  if (request.last >= Phase::build) {
+    BuiltFiles files = buildCubins(planned.plan, emitted, request.target.strict, request.keep, build);
+    after.cubins = std::move(files.cubins);
+    after.listings = std::move(files.listings);
+  }
   after.plan = std::move(planned.plan);
   after.graph = std::move(replanned.graph);
   after.sources = std::move(emitted.sources);
@@ -109,6 +114,7 @@ Action addEmit(CLI::App &command) {
       ->type_name("FILE");
   command.add_flag("--strict", request->target.strict, "exit 4 where NVRTC is missing, and where --profile lacks a kernel's time");
   command.add_flag("--discard-edits", request->discardEdits, "replace kernels that were edited by hand");
+  request->keep.declare(command);
   return [request](bool json) { return emitAgain(*request, json); };
 }
 

@@ -11,6 +11,7 @@ struct EmitRequest {
   std::string folder;          ///< the artifact
   std::string output;          ///< where to write; empty: in place
   TargetFlags target;          ///< device and profile that are not given come from the plan
+  KeepFlags keep;
   bool discardEdits = false;   ///< take generated text instead of hand-edited files
   Phase last = Phase::build;
 };

@@ -1,0 +1,109 @@
+"""bench/run without a GPU: statistics, tables, JSON lines, workload files, and how it refuses."""
+import importlib.util
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'bench'))
+
+from weftbench import report, statistics  # noqa: E402
+from weft_command import CommandTest  # noqa: E402
+
+
+class StatisticsTest(unittest.TestCase):
+    def test_median_and_middle_80_percent(self):
+        summary = statistics.summarize([5.0, 1.0, 3.0, 2.0, 4.0])
+        self.assertEqual((summary.median, summary.n), (3.0, 5))
+        self.assertAlmostEqual(summary.p10, 1.4)
+        self.assertAlmostEqual(summary.p90, 4.6)
+        self.assertAlmostEqual(summary.spread, 3.2 / 3)
+
+    def test_broken_samples_never_become_figures(self):
+        for samples in ([], [1.0, float('nan')], [float('inf')], [1.0, 0.0], [-1.0]):
+            with self.assertRaises(statistics.BadSample):
+                statistics.summarize(samples)
+        with self.assertRaises(statistics.BadSample):
+            statistics.ratio([1.0], [1.0, 2.0])
+
+    def test_ratios_pair_rounds(self):
+        pair = statistics.ratio([2.0, 4.0, 8.0], [1.0, 2.0, 4.0])
+        self.assertEqual((pair.median, pair.spread), (2.0, 0.0))
+
+    def test_floor_is_the_larger_term(self):
+        self.assertEqual(statistics.floor_seconds(100, 10, 50, 1), 10)
+        self.assertEqual(statistics.floor_seconds(100, 0, 50, 1), 2)
+        self.assertIsNone(statistics.floor_seconds(0, 0, 50, 1))
+
+
+def example():
+    result = report.Result(report.Workload('layer', bytes_moved=4e6, flop=1e9, note='forward'))
+    result.samples = {'weft': [1e-3, 1.1e-3, 1.2e-3], 'eager': [2e-3, 2.2e-3, 2.4e-3], 'jax': [3e-3] * 3, 'copy by hand': [1e-4] * 3}
+    result.failures = {'torch.compile': 'RuntimeError: no'}
+    result.errors = {'weft': 4e-4}
+    return result
+
+
+class ReportTest(unittest.TestCase):
+    ceilings = (4e12, 7e14)
+
+    def test_workload_table(self):
+        text = report.workload_table(example(), self.ceilings)
+        row = {line.split('  ')[0]: line for line in text.splitlines()}
+        self.assertIn('2.000x (+-0.0%)', row['eager'])
+        self.assertIn('4.0e-04', row['weft'])
+        self.assertIn('torch.compile: no figure: RuntimeError: no', text)
+        self.assertIn('weft reaches 9.1% of the rate of the best copy', text)
+        self.assertIn('floor 0.0014 ms', text)
+
+    def test_copies_are_no_rivals_and_the_best_rival_is_named(self):
+        line = report.summary_table([example()], self.ceilings).splitlines()[1]
+        self.assertEqual(re.split(r' {2,}', line), ['layer', '1.100', '2.200', '2.000x', '0.0014', 'eager'])
+
+    def test_without_ours_there_is_no_ratio(self):
+        result = example()
+        del result.samples['weft']
+        self.assertNotIn('2.000x', report.workload_table(result, self.ceilings))
+        self.assertEqual(re.split(r' {2,}', report.summary_table([result], self.ceilings).splitlines()[1])[1], '-')
+
+    def test_json_line(self):
+        value = json.loads(report.json_line(example(), self.ceilings))
+        self.assertAlmostEqual(value['contenders']['weft']['ms'], 1.1)
+        self.assertEqual(value['contenders']['eager']['n'], 3)
+        self.assertEqual(value['failures'], {'torch.compile': 'RuntimeError: no'})
+
+
+class WorkloadFilesTest(CommandTest):
+    """Every graph of bench/workloads compiles; extents are small here."""
+
+    def test_each_compiles(self):
+        files = sorted((ROOT / 'bench/workloads').glob('*.mlir.in'))
+        self.assertGreaterEqual(len(files), 3)
+        for file in files:
+            text = re.sub(r'@(heads|rows|columns|batch|m|n|k)@', '16', file.read_text())
+            self.write('graph.mlir', text)
+            self.weft('compile', 'graph.mlir', '-o', file.stem, env={'WEFT_NVRTC': 'none'})
+
+
+class RunTest(unittest.TestCase):
+    def run_bench(self, *arguments):
+        return subprocess.run([sys.executable, ROOT / 'bench/run', *arguments], capture_output=True, text=True, check=False)
+
+    def test_usage(self):
+        done = self.run_bench('encoders')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown group 'encoders' (known: encoder, norm,", done.stderr)
+        self.assertEqual(self.run_bench('norm', '--rounds', '0').returncode, 2)
+
+    @unittest.skipIf(importlib.util.find_spec('torch'), 'PyTorch is here')
+    def test_without_torch(self):
+        done = self.run_bench('encoder')
+        self.assertEqual(done.returncode, 3)
+        self.assertIn('needs PyTorch', done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
