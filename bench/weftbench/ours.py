@@ -1,5 +1,6 @@
 """Ours: artifacts compiled on this machine by `weft compile`, run through libweft_runtime.so on torch's streams and tensors."""
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -72,9 +73,7 @@ class Artifact:
     def __init__(self, settings, folder):
         self.plan = json.loads((folder / 'plan.json').read_text())
         self.handle = library.load(settings.library).open(folder)
-        tensors = {tensor['name']: tensor for tensor in self.plan['tensors']}
-        self.inputs = [tensors[name] for name in self.handle.input_names()]
-        self.outputs = [tensors[name] for name in self.handle.output_names()]
+        self.inputs, self.outputs = self.handle.tensors(library.INPUT), self.handle.tensors(library.OUTPUT)
 
     def input_names(self):
         return [tensor['name'] for tensor in self.inputs]
@@ -86,9 +85,15 @@ class Artifact:
 
     def set_parameters(self, tensors):
         """By name; logical row-major, in the graph's shapes."""
-        for name in self.handle.parameter_names():
-            self.handle.set_parameter(name, tensors[name].contiguous())
-        torch.cuda.synchronize()
+        given = {}
+        for parameter in self.handle.tensors(library.PARAMETER):
+            name = parameter['name']
+            given[name] = tensors[name].contiguous()
+            if list(given[name].shape) != parameter['extents'] or given[name].dtype != DTYPES[parameter['dtype']]:
+                raise ValueError(f'{name}: {list(given[name].shape)} {given[name].dtype}, the graph has {parameter}')
+        torch.cuda.synchronize()  # the copies below do not wait for torch's streams
+        for name, tensor in given.items():
+            self.handle.set_parameter(name, tensor)
 
     def set_dropout_key(self, seed, step):
         self.handle.set_dropout_key(seed, step)
@@ -103,7 +108,7 @@ class Artifact:
         return found
 
     def launch(self, inputs, outputs):
-        """Inputs in the plan's memory order (contiguous unless the plan was compiled with --free)."""
+        """Inputs by the artifact's order; contiguous, as plans have them unless compiled with --free."""
         self.handle.launch([tensor.data_ptr() for tensor in [*inputs, *outputs]], torch.cuda.current_stream().cuda_stream)
 
     def device_bytes(self):
@@ -120,4 +125,4 @@ class Artifact:
 
     def external_bytes(self):
         """Inputs and outputs that the caller holds."""
-        return sum(tensor['bytes'] for tensor in [*self.inputs, *self.outputs])
+        return sum(math.prod(tensor['extents']) * DTYPES[tensor['dtype']].itemsize for tensor in [*self.inputs, *self.outputs])

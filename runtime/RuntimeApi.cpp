@@ -1,0 +1,124 @@
+// The C interface over Executor; see weft_runtime.h. No exception leaves it.
+#include "runtime/weft_runtime.h"
+
+#include "kernel/Error.h"
+#include "runtime/Executor.h"
+
+#include <map>
+#include <memory>
+#include <new>
+
+using namespace weft;
+using namespace weft::runtime;
+
+struct weft_artifact {
+  weft_artifact(const std::string &folder, const cuda::Context &context)
+      : context(context),
+        executor(readArtifact(folder), context, {.ownExternals = false, .folder = folder, .onHang = [](const std::string &text) {
+                                                   throw Error::checkFailed("{}", text);
+                                                 }}) {
+    for (const std::string &name : executor.parameters()) parameters.push_back(&executor.parameter(name));
+  }
+  const cuda::Context &context;
+  Executor executor;
+  std::vector<const PlanTensor *> parameters;
+};
+
+namespace {
+
+thread_local std::string lastError;
+
+/// One context a GPU, kept to the end of the process: streams and pointers of callers live in it.
+const cuda::Context &contextOf(int gpu) {
+  static std::map<int, std::unique_ptr<cuda::Context>> contexts;
+  std::unique_ptr<cuda::Context> &context = contexts[gpu];
+  if (!context) context = std::make_unique<cuda::Context>(gpu);
+  return *context;
+}
+
+template <typename Action>
+int guarded(Action &&action) {
+  try {
+    action();
+    return 0;
+  } catch (const Error &error) {
+    lastError = error.what();
+    return int(error.kind);
+  } catch (const std::exception &error) {
+    lastError = error.what();
+    return int(ErrorKind::checkFailed);
+  }
+}
+
+/// The artifact's tensors of a kind, by their place in its lists.
+const PlanTensor &tensorAt(const weft_artifact &artifact, const char *entry, int kind, int index) {
+  if (kind == WEFT_PARAMETER) return *artifact.parameters.at(size_t(index));
+  const EntryPoint &point = artifact.executor.entryPoint(entry);
+  const std::vector<int> &tensors = kind == WEFT_INPUT ? point.inputs : point.outputs;
+  return artifact.executor.plan().tensors[size_t(tensors.at(size_t(index)))];
+}
+
+}  // namespace
+
+const char *weft_last_error(void) { return lastError.c_str(); }
+
+int weft_open(const char *folder, int gpu, weft_artifact **artifact) {
+  *artifact = nullptr;
+  return guarded([&] {
+    const cuda::Context &context = contextOf(gpu);
+    context.makeCurrent();
+    *artifact = new weft_artifact(folder, context);
+  });
+}
+
+void weft_close(weft_artifact *artifact) {
+  if (!artifact) return;
+  guarded([&] { artifact->context.makeCurrent(); });
+  delete artifact;
+}
+
+int weft_tensor_count(weft_artifact *artifact, const char *entry, int kind) {
+  int count = -1;
+  guarded([&] {
+    if (kind == WEFT_PARAMETER) {
+      count = int(artifact->parameters.size());
+      return;
+    }
+    const EntryPoint &point = artifact->executor.entryPoint(entry);
+    count = int((kind == WEFT_INPUT ? point.inputs : point.outputs).size());
+  });
+  return count;
+}
+
+int weft_describe_tensor(weft_artifact *artifact, const char *entry, int kind, int index, weft_tensor *tensor) {
+  return guarded([&] {
+    if (index < 0 || index >= weft_tensor_count(artifact, entry, kind)) throw Error::badInput("there is no tensor {} of that kind", index);
+    const PlanTensor &one = tensorAt(*artifact, entry, kind, index);
+    *tensor = {.name = one.logical.c_str(), .dtype = one.dtype.c_str(), .rank = int(one.extents.size()), .extents = one.extents.data(), .order = one.order.data()};
+  });
+}
+
+int weft_set_parameter(weft_artifact *artifact, const char *name, const void *elements) {
+  return guarded([&] {
+    artifact->context.makeCurrent();
+    artifact->executor.setParameter(name, reinterpret_cast<cuda::DevicePointer>(elements));
+  });
+}
+
+int weft_set_dropout_key(weft_artifact *artifact, uint64_t seed, uint64_t step) {
+  return guarded([&] {
+    artifact->context.makeCurrent();
+    artifact->executor.setDropoutKey(seed, step);
+  });
+}
+
+int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointers, int count, void *stream) {
+  return guarded([&] {
+    artifact->context.makeCurrent();
+    std::vector<cuda::DevicePointer> addresses;
+    for (int index = 0; index < count; ++index) addresses.push_back(reinterpret_cast<cuda::DevicePointer>(pointers[index]));
+    artifact->executor.launch(artifact->executor.entryPoint(entry), addresses, static_cast<cuda::StreamHandle *>(stream));
+  });
+}
+
+int64_t weft_device_bytes(const weft_artifact *artifact) { return artifact->executor.deviceBytes(); }
