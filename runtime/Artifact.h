@@ -26,7 +26,8 @@
 namespace weft::runtime {
 
 struct PlanTensor {
-  std::string name;
+  std::string name;                   ///< unique in the plan
+  std::string logical;                ///< name in the graph: the same for every layout that the plan holds it in
   std::string dtype;
   std::vector<std::string> axes;      ///< logical order
   std::vector<int64_t> extents;       ///< logical order
@@ -36,6 +37,8 @@ struct PlanTensor {
   int buffer = -1;                    ///< index of the allocation; views share one
   int64_t offset = 0;                 ///< elements
   int64_t bytes = 0;
+  double scale = 1;                   ///< of a float argument: the deviation that random values should have
+  std::array<int64_t, 2> range{0, 1}; ///< of an integer argument: the least and greatest value that the kernels can take
   bool operator==(const PlanTensor &) const = default;
 };
 

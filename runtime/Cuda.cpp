@@ -60,6 +60,8 @@ struct Driver {
   int (*copyOnDevice)(DevicePointer, DevicePointer, size_t, StreamHandle *) = nullptr;
   int (*fillBytes)(DevicePointer, unsigned char, size_t) = nullptr;
   int (*fillBytesAsync)(DevicePointer, unsigned char, size_t, StreamHandle *) = nullptr;
+  int (*fillWordsAsync)(DevicePointer, unsigned, size_t, StreamHandle *) = nullptr;
+  int (*captureStatus)(StreamHandle *, int *) = nullptr;
   int (*createStream)(StreamHandle **, unsigned) = nullptr;
   int (*destroyStream)(StreamHandle *) = nullptr;
   int (*synchronizeStream)(StreamHandle *) = nullptr;
@@ -119,6 +121,7 @@ private:
     find("cuMemcpyHtoD_v2", copyToDevice), find("cuMemcpyDtoH_v2", copyToHost);
     find("cuMemcpyDtoDAsync_v2", copyOnDevice);
     find("cuMemsetD8_v2", fillBytes), find("cuMemsetD8Async", fillBytesAsync);
+    find("cuMemsetD32Async", fillWordsAsync), find("cuStreamIsCapturing", captureStatus);
     find("cuStreamCreate", createStream), find("cuStreamDestroy_v2", destroyStream);
     find("cuStreamSynchronize", synchronizeStream), find("cuStreamQuery", queryStream);
     find("cuStreamWaitEvent", streamWait);
@@ -261,11 +264,23 @@ Stream::Stream() { check(driver().createStream(&stream, nonBlockingStream), "cre
 Stream::~Stream() { driver().destroyStream(stream); }
 void Stream::synchronize() const { check(driver().synchronizeStream(stream), "finish the work of a stream"); }
 
-bool Stream::isFinished() const {
+bool Stream::isFinished() const { return cuda::isFinished(stream); }
+
+bool isFinished(StreamHandle *stream) {
   const int result = driver().queryStream(stream);
   if (result == notReady) return false;
   check(result, "finish the work of a stream");
   return true;
+}
+
+bool isCapturing(StreamHandle *stream) {
+  int status = 0;
+  check(driver().captureStatus(stream, &status), "ask whether a stream is captured");
+  return status != 0;
+}
+
+void storeWordAsync(DevicePointer to, uint32_t value, StreamHandle *stream) {
+  check(driver().fillWordsAsync(to, value, 1, stream), "store a word on the GPU");
 }
 
 Event::Event() { check(driver().createEvent(&event, 0), "create an event"); }

@@ -108,7 +108,14 @@ private:
   StreamHandle *stream = nullptr;
 };
 
+/// Whether all work of any stream has finished, without waiting; throws DriverError if a kernel failed.
+bool isFinished(StreamHandle *stream);
+/// Whether the stream's work is being captured instead of run: nothing may wait for it then.
+bool isCapturing(StreamHandle *stream);
+
 void fillAsync(DevicePointer to, uint8_t value, int64_t bytes, StreamHandle *stream);
+/// One 32-bit word, from the argument itself: no host memory must outlive the call.
+void storeWordAsync(DevicePointer to, uint32_t value, StreamHandle *stream);
 void copyAsync(DevicePointer to, DevicePointer from, int64_t bytes, StreamHandle *stream);
 
 class Event {

@@ -21,6 +21,7 @@ concept Is = std::same_as<std::remove_const_t<Type>, Plain>;
 
 void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("name", tensor.name);
+  visit("logical", tensor.logical);
   visit("dtype", tensor.dtype);
   visit("axes", tensor.axes);
   visit("extents", tensor.extents);
@@ -30,6 +31,8 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("buffer", tensor.buffer);
   visit("offset", tensor.offset);
   visit("bytes", tensor.bytes);
+  visit("scale", tensor.scale);
+  visit("range", tensor.range);
 }
 
 void members(auto &&visit, Is<PlanParameter> auto &parameter) {

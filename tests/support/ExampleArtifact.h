@@ -8,7 +8,7 @@
 namespace weft::test {
 
 inline runtime::PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
-  return {.name = name, .dtype = "f16", .axes = {"b", "i"}, .extents = {8, 64}, .order = {1, 0}, .strides = {1, 8},
+  return {.name = name, .logical = name, .dtype = "f16", .axes = {"b", "i"}, .extents = {8, 64}, .order = {1, 0}, .strides = {1, 8},
           .role = role, .buffer = buffer, .offset = 0, .bytes = 1024};
 }
 

@@ -31,6 +31,7 @@ const CommandRow commandRows[] = {
     {"select", "choose fusions, layouts and configurations; print the plan or draw the selection graph", addSelect},
     {"emit", "emit and build an artifact again after its plan or its kernels were edited", addEmit},
     {"explain", "why an artifact is as it is, with prices", addExplain},
+    {"run", "an artifact on a GPU, on random inputs or those of a file", addRun},
     {"diff", "what differs between two artifacts; exit 1 if anything does", addDiff},
     {"cache", "the kernel cache: stat, verify, gc", addCache},
     {"env", "environment variables, tools found, folders", addEnv},

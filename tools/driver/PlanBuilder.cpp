@@ -5,6 +5,7 @@
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
 #include "tools/driver/Buffers.h"
+#include "tools/driver/InputRanges.h"
 #include "tools/driver/PlanConfiguration.h"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ public:
     assignBuffers(result.plan, viewOf);
     orderKernels(result.plan);
     noteCopies(result);
+    setInputRanges(result.plan, problem);
     auto &forward = result.plan.entryPoints["forward"];
     for (size_t kernel = 0; kernel < result.plan.kernels.size(); ++kernel) forward.push_back(int(kernel));
     return std::move(result);
@@ -122,7 +124,7 @@ private:
 
   int addTensor(int tensor, const Layout &layout, const std::string &role) {
     const select::Tensor &source = problem.tensors[size_t(tensor)];
-    runtime::PlanTensor entry{.name = source.name, .dtype = std::string(nameOf(source.dtype)), .axes = {},
+    runtime::PlanTensor entry{.name = source.name, .logical = source.name, .dtype = std::string(nameOf(source.dtype)), .axes = {},
                               .extents = extentsOf(source), .order = layout.order, .strides = {}, .role = role,
                               .buffer = -1, .offset = layout.offset, .bytes = source.bytes()};
     for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);

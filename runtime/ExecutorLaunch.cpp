@@ -1,0 +1,138 @@
+// Launching: the first time kernel by kernel under a watchdog, then as a captured graph.
+#include "runtime/Executor.h"
+
+#include "kernel/Error.h"
+#include "runtime/TensorLayout.h"
+
+#include <algorithm>
+
+namespace weft::runtime {
+
+namespace {
+
+constexpr cuda::DevicePointer pointerAlignment = 16;  // bytes; the widest load of a kernel
+constexpr cuda::DevicePointer stepOffset = 8;         // of the step in weft::DropoutKey
+
+std::vector<int> externalsOf(const EntryPoint &entry) {
+  std::vector<int> tensors = entry.inputs;
+  tensors.insert(tensors.end(), entry.outputs.begin(), entry.outputs.end());
+  return tensors;
+}
+
+}  // namespace
+
+void Executor::checkCall(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) const {
+  if (!missingParameters.empty())
+    throw Error::badInput("parameters that were never set: {}", fmt::join(missingParameters, ", "));
+  const std::vector<int> tensors = externalsOf(entry);
+  if (pointers.size() != tensors.size())
+    throw Error::badInput("entry point {} takes {} inputs and {} outputs, {} pointers were given", entry.name, entry.inputs.size(),
+                          entry.outputs.size(), pointers.size());
+  for (size_t index = 0; index < tensors.size(); ++index)
+    if (pointers[index] == 0 || pointers[index] % pointerAlignment != 0)
+      throw Error::badInput("the pointer to '{}', {:#x}, is no multiple of {} bytes", plan().tensors[size_t(tensors[index])].name,
+                            pointers[index], pointerAlignment);
+}
+
+std::vector<cuda::DevicePointer> Executor::bind(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) const {
+  std::vector<cuda::DevicePointer> bound = ownBuffers;
+  const std::vector<int> tensors = externalsOf(entry);
+  for (size_t index = 0; index < tensors.size(); ++index)
+    if (layout.isDirect(tensors[index])) bound[size_t(plan().tensors[size_t(tensors[index])].buffer)] = pointers[index];
+  return bound;
+}
+
+/// Arguments and results that share a buffer with others are copied, the others stay where the caller has them.
+void Executor::moveStaged(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool in,
+                          cuda::StreamHandle *stream) const {
+  const std::vector<int> tensors = externalsOf(entry);
+  for (size_t index = in ? 0 : entry.inputs.size(); index < (in ? entry.inputs.size() : tensors.size()); ++index) {
+    if (layout.isDirect(tensors[index])) continue;
+    const PlanTensor &tensor = plan().tensors[size_t(tensors[index])];
+    const cuda::DevicePointer own = ownPointer(tensors[index]), callers = pointers[index];
+    if (own == callers) continue;
+    if (spanBytes(tensor) != logicalBytes(tensor))
+      throw Error::unsupported("'{}' has gaps in memory and is no view that a caller can bring", tensor.name);
+    cuda::copyAsync(in ? own : callers, in ? callers : own, logicalBytes(tensor), stream);
+  }
+}
+
+void Executor::watch(int kernel, const Bindings &bound, cuda::StreamHandle *stream) {
+  const std::string &name = plan().kernels[size_t(kernel)].name;
+  const std::string replay = fmt::format("run it alone: weft-run {} --kernel {}", options.folder, name);
+  try {
+    kernels[size_t(kernel)]->enqueue(bound, stream);
+    awaitWithin(stream, options.firstLaunchLimit, [&] {
+      options.onHang(fmt::format("weft: error: kernel {} hangs: not finished after {:.1f} s; {}", name,
+                                 1e-3 * double(options.firstLaunchLimit.count()), replay));
+    });
+  } catch (const cuda::DriverError &error) {
+    throw cuda::DriverError(error.kind, error.result, fmt::format("kernel {}: {}; {}", name, error.what(), replay));
+  }
+  watched.insert(kernel);
+}
+
+void Executor::enqueue(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool isWatched, cuda::StreamHandle *stream) {
+  const std::vector<cuda::DevicePointer> bound = bind(entry, pointers);
+  moveStaged(entry, pointers, true, stream);
+  for (const int kernel : entry.kernels) {
+    if (!kernels[size_t(kernel)]) continue;
+    if (isWatched) watch(kernel, bindings(bound), stream);
+    else kernels[size_t(kernel)]->enqueue(bindings(bound), stream);
+  }
+  moveStaged(entry, pointers, false, stream);
+}
+
+const cuda::Graph *Executor::findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers) {
+  for (auto one = graphs.begin(); one != graphs.end(); ++one) {
+    if (one->key.front() != entry || !std::ranges::equal(std::span(one->key).subspan(1), pointers)) continue;
+    graphs.splice(graphs.begin(), graphs, one);
+    return &graphs.front().graph;
+  }
+  return nullptr;
+}
+
+void Executor::captureGraph(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) {
+  std::vector<cuda::DevicePointer> key{cuda::DevicePointer(&entry - entries.data())};
+  key.insert(key.end(), pointers.begin(), pointers.end());
+  cuda::Graph graph = cuda::Graph::capture(captureStream, [&](cuda::StreamHandle *stream) { enqueue(entry, pointers, false, stream); });
+  graphs.push_front({.key = std::move(key), .graph = std::move(graph)});
+  if (graphs.size() > std::max<size_t>(options.graphs, 1)) graphs.pop_back();
+}
+
+/// The kernels take the step modulo 2^32 (ir/SPEC.md): its low word is all that must change between launches.
+void Executor::takeStep(cuda::StreamHandle *stream) {
+  if (!usesDropout || !options.advanceStep) return;
+  cuda::storeWordAsync(dropoutKey.address() + stepOffset, uint32_t(nextStep++), stream);
+}
+
+void Executor::launch(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, cuda::StreamHandle *stream) {
+  if (const cuda::Graph *graph = findGraph(size_t(&entry - entries.data()), pointers)) {
+    takeStep(stream);
+    graph->launch(stream);
+    return;
+  }
+  checkCall(entry, pointers);
+  const bool isFirst = std::ranges::any_of(entry.kernels, [&](int kernel) { return kernels[size_t(kernel)] && !watched.contains(kernel); });
+  // Inside the caller's own capture there is nothing to wait for, and a graph of ours would only be a node of theirs.
+  const bool isCaptured = cuda::isCapturing(stream);
+  takeStep(stream);
+  if (isFirst || isCaptured) enqueue(entry, pointers, isFirst && !isCaptured, stream);
+  if (isCaptured) return;
+  captureGraph(entry, pointers);
+  if (!isFirst) graphs.front().graph.launch(stream);
+}
+
+void Executor::launch(const EntryPoint &entry, cuda::StreamHandle *stream) {
+  std::vector<cuda::DevicePointer> pointers;
+  for (const int tensor : externalsOf(entry)) pointers.push_back(ownPointer(tensor));
+  launch(entry, pointers, stream);
+}
+
+void Executor::launchKernel(int index, cuda::StreamHandle *stream) {
+  if (!kernels[size_t(index)]) return;
+  if (!watched.contains(index)) watch(index, ownBindings(), stream);
+  else kernels[size_t(index)]->enqueue(ownBindings(), stream);
+}
+
+}  // namespace weft::runtime

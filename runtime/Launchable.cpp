@@ -1,0 +1,73 @@
+// Kernels of cubins as launchables: parameters in the plan's order, pointers to element zero.
+#include "runtime/Launchable.h"
+
+#include "kernel/Error.h"
+#include "runtime/TensorLayout.h"
+
+namespace weft::runtime {
+
+namespace {
+
+constexpr int64_t alwaysAllowedSharedBytes = 48 * 1024;
+
+class CubinKernel : public Launchable {
+public:
+  CubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module)
+      : plan(plan), parameters(kernel.parameters), function(module.function(kernel.entry)),
+        shape{.grid = kernel.grid, .block = kernel.block, .sharedBytes = kernel.sharedBytes} {
+    if (shape.sharedBytes > alwaysAllowedSharedBytes) cuda::allowSharedMemory(function, shape.sharedBytes);
+  }
+
+  void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
+    // A pointer or a 32-bit stream number: both fit, and the driver reads as many bytes as the parameter has.
+    std::vector<uint64_t> values;
+    for (const PlanParameter &parameter : parameters) values.push_back(valueOf(parameter, bindings));
+    std::vector<void *> arguments;
+    for (uint64_t &value : values) arguments.push_back(&value);
+    cuda::launch(function, shape, arguments, stream);
+  }
+
+private:
+  uint64_t valueOf(const PlanParameter &parameter, const Bindings &bindings) const {
+    if (parameter.kind == "dropoutKey") return bindings.dropoutKey;
+    if (parameter.kind == "dropoutStream") return uint64_t(parameter.value);
+    return bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
+  }
+
+  const Plan &plan;
+  const std::vector<PlanParameter> &parameters;
+  cuda::FunctionHandle *function;
+  cuda::LaunchShape shape;
+};
+
+class LibraryKernel : public Launchable {
+public:
+  LibraryKernel(const Plan &plan, const PlanLibraryProduct &operands, PreparedProduct product)
+      : plan(plan), operands(operands), product(std::move(product)) {}
+
+  void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
+    const auto address = [&](int tensor) { return bindings.addressOf(plan.tensors[size_t(tensor)]); };
+    product.enqueue(address(operands.a), address(operands.b), address(operands.c), bindings.libraryWorkspace, stream);
+  }
+
+private:
+  const Plan &plan;
+  const PlanLibraryProduct &operands;
+  const PreparedProduct product;
+};
+
+}  // namespace
+
+cuda::DevicePointer Bindings::addressOf(const PlanTensor &tensor) const {
+  return buffers[size_t(tensor.buffer)] + cuda::DevicePointer(tensor.offset * elementBytes(tensor));
+}
+
+std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module) {
+  return std::make_unique<CubinKernel>(plan, kernel, module);
+}
+
+std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product) {
+  return std::make_unique<LibraryKernel>(plan, *kernel.library, std::move(product));
+}
+
+}  // namespace weft::runtime

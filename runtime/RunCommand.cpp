@@ -1,0 +1,158 @@
+// weft run: checks an artifact, runs it, and says what came out; see RunCommand.h.
+#include "runtime/RunCommand.h"
+
+#include "kernel/Error.h"
+#include "kernel/Format.h"
+#include "runtime/Driver.h"
+#include "runtime/Executor.h"
+#include "runtime/JsonText.h"
+#include "runtime/RandomInputs.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace weft::runtime {
+
+namespace {
+
+std::string launchOf(const PlanKernel &kernel) {
+  if (kernel.library) return "library";
+  return isView(kernel) ? "view" : fmt::format("{} x {}", fmt::join(kernel.grid, "."), fmt::join(kernel.block, "."));
+}
+
+void printTable(const Plan &plan) {
+  fmt::print("{} ({}), {} kernels for {}\n", plan.model, plan.dtype, plan.kernels.size(), plan.target);
+  fmt::print("{:>3}  {:<36} {:<18} {:>24} {:>9} {:>5} {:>6}  {}\n", "#", "kernel", "family", "grid x block", "time us", "regs",
+             "spills", "after");
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const PlanKernel &kernel = plan.kernels[i];
+    fmt::print("{:>3}  {:<36} {:<18} {:>24} {:>9.2f} {:>5} {:>6}  {}\n", i, kernel.name, kernel.family, launchOf(kernel),
+               1e6 * kernel.seconds, kernel.registers, kernel.spillBytes, fmt::join(kernel.after, ","));
+  }
+  for (const auto &[name, kernels] : plan.entryPoints)
+    fmt::print("entry point {}: {} kernels\n", name, kernels.size());
+}
+
+nlohmann::json listing(const Plan &plan) {
+  const DriverReport driver = inspectDriver();
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const PlanKernel &kernel : plan.kernels)
+    kernels.push_back({{"name", kernel.name},
+                       {"family", kernel.family},
+                       {"grid", kernel.grid},
+                       {"block", kernel.block},
+                       {"seconds", kernel.seconds},
+                       {"after", kernel.after},
+                       {"built", !kernel.cubin.empty() || kernel.source.empty()}});
+  return {{"model", plan.model},   {"target", plan.target},           {"kernels", kernels},
+          {"checked", true},       {"driver", driver.version},        {"driverProblem", driver.problem},
+          {"entryPoints", plan.entryPoints}};
+}
+
+int check(const Plan &plan, bool json) {
+  if (json) fmt::print("{}", prettyText(listing(plan)));
+  else printTable(plan);
+  if (!json) fmt::print("checked: files, hashes, parameters and order agree with the plan\n");
+  return 0;
+}
+
+/// NaN and infinity are no JSON numbers.
+nlohmann::json finiteOrNull(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
+
+/// What a tensor held after the run: text, or a member of the JSON report.
+class TensorReport {
+public:
+  explicit TensorReport(bool json) : asJson(json) {}
+
+  void add(const PlanTensor &tensor, const ElementSummary &summary) {
+    if (asJson)
+      tensors[tensor.name] = {{"shape", tensor.extents},          {"dtype", tensor.dtype},        {"minimum", finiteOrNull(summary.minimum)},
+                              {"maximum", finiteOrNull(summary.maximum)}, {"mean", finiteOrNull(summary.mean)},
+                              {"notNumbers", summary.notNumbers}, {"infinities", summary.infinities}};
+    else
+      fmt::print("{} {} [{}]: min {:.6g} max {:.6g} mean {:.6g}, {} NaN, {} infinite\n", tensor.name, tensor.dtype,
+                 fmt::join(tensor.extents, ", "), summary.minimum, summary.maximum, summary.mean, summary.notNumbers, summary.infinities);
+  }
+
+  nlohmann::json tensors = nlohmann::json::object();
+
+private:
+  bool asJson;
+};
+
+class ArtifactRun {
+public:
+  ArtifactRun(const RunRequest &request, Artifact artifact)
+      : request(request), context(request.gpu),
+        executor(std::move(artifact), context,
+                 {.seed = request.seed, .step = request.step, .advanceStep = true, .folder = request.folder,
+                  .firstLaunchLimit = std::chrono::milliseconds(int64_t(1e3 * request.limitSeconds))}),
+        report(request.json) {}
+
+  int run() {
+    for (const std::string &warning : executor.warnings()) fmt::print(stderr, "weft: warning: {}\n", warning);
+    if (request.kernel.empty()) runEntry();
+    else runKernel();
+    if (request.json)
+      fmt::print("{}", prettyText({{"model", executor.plan().model},
+                                   {"gpu", context.gpu().name},
+                                   {"deviceBytes", executor.deviceBytes()},
+                                   {"launches", request.repeat},
+                                   {"outputs", report.tensors}}));
+    return 0;
+  }
+
+private:
+  void runEntry() {
+    const EntryPoint &entry = executor.entryPoint(request.entry);
+    executor.poison();
+    for (const std::string &name : executor.parameters())
+      executor.setParameter(name, randomElements(executor.parameter(name), request.seed));
+    for (const int input : entry.inputs) setRandom(input);
+    announce(fmt::format("entry point {}", entry.name));
+    for (int launch = 0; launch < request.repeat; ++launch) executor.launch(entry, stream.handle());
+    stream.synchronize();
+    for (const int output : entry.outputs) add(output);
+  }
+
+  /// Operands are random by their own names, whatever made them: enough to see it run, and the same every time.
+  void runKernel() {
+    const int index = executor.kernelIndex(request.kernel);
+    const PlanKernel &kernel = executor.plan().kernels[size_t(index)];
+    executor.poison();
+    for (const int input : kernel.inputs) setRandom(input);
+    announce(fmt::format("kernel {}", kernel.name));
+    for (int launch = 0; launch < request.repeat; ++launch) executor.launchKernel(index, stream.handle());
+    stream.synchronize();
+    for (const int output : kernel.outputs) add(output);
+  }
+
+  void setRandom(int tensor) { executor.write(tensor, randomElements(executor.plan().tensors[size_t(tensor)], request.seed)); }
+  void add(int tensor) {
+    const PlanTensor &one = executor.plan().tensors[size_t(tensor)];
+    report.add(one, summarize(one, executor.read(tensor)));
+  }
+  void announce(const std::string &what) const {
+    if (request.json) return;
+    fmt::print("{} ({}), {} on {}: {} launch{}, inputs random with seed {}, {} on the GPU\n", executor.plan().model, executor.plan().dtype,
+               what, context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", request.seed, formatBytes(executor.deviceBytes()));
+  }
+
+  const RunRequest &request;
+  const cuda::Context context;
+  Executor executor;
+  const cuda::Stream stream;
+  TensorReport report;
+};
+
+}  // namespace
+
+int runArtifact(const RunRequest &request) {
+  if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);
+  Artifact artifact = readArtifact(request.folder);
+  verifyProducts(artifact.plan, request.folder + "/plan.json");
+  if (request.check) return check(artifact.plan, request.json);
+  return ArtifactRun(request, std::move(artifact)).run();
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,38 @@
+// `weft run` and `weft-run`: an artifact on a GPU, from the command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weft::runtime {
+
+struct RunRequest {
+  std::string folder;
+  std::string inputs, outputs;  ///< safetensors files; without inputs, seeded random values
+  std::string entry = "forward";
+  std::string kernel;           ///< only this one, on random operands
+  uint64_t seed = 1, step = 0;
+  int repeat = 1, gpu = 0;
+  double limitSeconds = 10;     ///< of every kernel's first launch
+  bool check = false, json = false;
+};
+
+/// Declares the flags on a CLI11 command (a template, so that the runtime needs no CLI11).
+template <typename Command>
+void addRunFlags(Command &command, RunRequest &request) {
+  command.add_option("DIR", request.folder, "the artifact's folder")->required();
+  command.add_option("--entry", request.entry, "entry point")->capture_default_str();
+  command.add_option("--kernel", request.kernel, "run one kernel alone, on random operands");
+  command.add_option("--seed", request.seed, "seed of random inputs and of dropout")->capture_default_str();
+  command.add_option("--step", request.step, "step of dropout's first launch; every repetition takes the next")->capture_default_str();
+  command.add_option("--repeat", request.repeat, "launches")->capture_default_str();
+  command.add_option("--gpu", request.gpu, "number of the GPU, as the driver counts")->capture_default_str();
+  command.add_option("--limit", request.limitSeconds, "seconds after which a kernel's first launch counts as hanging")->capture_default_str();
+  command.add_flag("--check", request.check, "stop after the checks: needs no GPU");
+}
+
+/// Prints to standard output. Returns the exit code; throws Error.
+int runArtifact(const RunRequest &request);
+
+}  // namespace weft::runtime
