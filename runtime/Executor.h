@@ -87,6 +87,8 @@ private:
   PreparedProduct prepare(const PlanKernel &kernel);
   void watch(int kernel, const Bindings &bound, cuda::StreamHandle *stream);
   std::vector<cuda::DevicePointer> bind(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) const;
+  /// Within an NVTX range of the kernel's name.
+  void enqueueNamed(int kernel, const Bindings &bound, cuda::StreamHandle *stream) const;
   void enqueue(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool watched, cuda::StreamHandle *stream);
   void moveStaged(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool in, cuda::StreamHandle *stream) const;
   const cuda::Graph *findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers);

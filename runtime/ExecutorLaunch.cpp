@@ -2,6 +2,7 @@
 #include "runtime/Executor.h"
 
 #include "kernel/Error.h"
+#include "runtime/Nvtx.h"
 #include "runtime/TensorLayout.h"
 
 #include <algorithm>
@@ -57,11 +58,16 @@ void Executor::moveStaged(const EntryPoint &entry, std::span<const cuda::DeviceP
   }
 }
 
+void Executor::enqueueNamed(int kernel, const Bindings &bound, cuda::StreamHandle *stream) const {
+  const nvtx::Range range(plan().kernels[size_t(kernel)].name);
+  kernels[size_t(kernel)]->enqueue(bound, stream);
+}
+
 void Executor::watch(int kernel, const Bindings &bound, cuda::StreamHandle *stream) {
   const std::string &name = plan().kernels[size_t(kernel)].name;
   const std::string replay = fmt::format("run it alone: weft-run {} --kernel {}", options.folder, name);
   try {
-    kernels[size_t(kernel)]->enqueue(bound, stream);
+    enqueueNamed(kernel, bound, stream);
     awaitWithin(stream, options.firstLaunchLimit, [&] {
       options.onHang(fmt::format("weft: error: kernel {} hangs: not finished after {:.1f} s; {}", name,
                                  1e-3 * double(options.firstLaunchLimit.count()), replay));
@@ -78,7 +84,7 @@ void Executor::enqueue(const EntryPoint &entry, std::span<const cuda::DevicePoin
   for (const int kernel : entry.kernels) {
     if (!kernels[size_t(kernel)]) continue;
     if (isWatched) watch(kernel, bindings(bound), stream);
-    else kernels[size_t(kernel)]->enqueue(bindings(bound), stream);
+    else enqueueNamed(kernel, bindings(bound), stream);
   }
   moveStaged(entry, pointers, false, stream);
 }
@@ -107,15 +113,15 @@ void Executor::takeStep(cuda::StreamHandle *stream) {
 }
 
 void Executor::launch(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, cuda::StreamHandle *stream) {
-  if (const cuda::Graph *graph = findGraph(size_t(&entry - entries.data()), pointers)) {
+  // Inside the caller's own capture there is nothing to wait for, and kernels stand in their graph as if they had launched them.
+  const bool isCaptured = cuda::isCapturing(stream);
+  if (const cuda::Graph *graph = isCaptured ? nullptr : findGraph(size_t(&entry - entries.data()), pointers)) {
     takeStep(stream);
     graph->launch(stream);
     return;
   }
   checkCall(entry, pointers);
   const bool isFirst = std::ranges::any_of(entry.kernels, [&](int kernel) { return kernels[size_t(kernel)] && !watched.contains(kernel); });
-  // Inside the caller's own capture there is nothing to wait for, and a graph of ours would only be a node of theirs.
-  const bool isCaptured = cuda::isCapturing(stream);
   takeStep(stream);
   if (isFirst || isCaptured) enqueue(entry, pointers, isFirst && !isCaptured, stream);
   if (isCaptured) return;
@@ -132,7 +138,7 @@ void Executor::launch(const EntryPoint &entry, cuda::StreamHandle *stream) {
 void Executor::launchKernel(int index, cuda::StreamHandle *stream) {
   if (!kernels[size_t(index)]) return;
   if (!watched.contains(index)) watch(index, ownBindings(), stream);
-  else kernels[size_t(index)]->enqueue(ownBindings(), stream);
+  else enqueueNamed(index, ownBindings(), stream);
 }
 
 }  // namespace weft::runtime

@@ -2,24 +2,43 @@
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/RunCommand.h"
+#include "runtime/TimeCommand.h"
 
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <string_view>
 
 using namespace weft;
 
-int main(int argumentCount, char **arguments) {
-  if (const auto code = runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
-  CLI::App app("Runs an artifact on a GPU, without MLIR.", "weft-run");
-  runtime::RunRequest request;
-  runtime::addRunFlags(app, request);
-  app.add_flag("--json", request.json, "print JSON");
+namespace {
+
+/// `weft-run time DIR ...` measures; every other command line runs.
+int dispatch(int argumentCount, char **arguments) {
+  const bool times = argumentCount > 1 && std::string_view(arguments[1]) == "time";
+  CLI::App app(times ? "Times an artifact and its kernels on a GPU." : "Runs an artifact on a GPU, without MLIR; 'weft-run time DIR' measures it.",
+               times ? "weft-run time" : "weft-run");
+  runtime::RunRequest run;
+  runtime::TimeRequest time;
+  if (times) runtime::addTimeFlags(app, time);
+  else runtime::addRunFlags(app, run);
+  bool json = false;
+  app.add_flag("--json", json, "print JSON");
   try {
-    app.parse(argumentCount, arguments);
-    return runtime::runArtifact(request);
+    app.parse(argumentCount - (times ? 1 : 0), arguments + (times ? 1 : 0));
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : int(ErrorKind::badInput);
+  }
+  run.json = time.json = json;
+  return times ? runtime::timeArtifact(time) : runtime::runArtifact(run);
+}
+
+}  // namespace
+
+int main(int argumentCount, char **arguments) {
+  if (const auto code = runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
+  try {
+    return dispatch(argumentCount, arguments);
   } catch (const Error &error) {
     std::fflush(stdout);
     fmt::print(stderr, "weft-run: {}\n", error.what());

@@ -32,6 +32,7 @@ const CommandRow commandRows[] = {
     {"emit", "emit and build an artifact again after its plan or its kernels were edited", addEmit},
     {"explain", "why an artifact is as it is, with prices", addExplain},
     {"run", "an artifact on a GPU, on random inputs or those of a file", addRun},
+    {"time", "how long an artifact and its kernels take, alone or against another", addTime},
     {"diff", "what differs between two artifacts; exit 1 if anything does", addDiff},
     {"cache", "the kernel cache: stat, verify, gc", addCache},
     {"env", "environment variables, tools found, folders", addEnv},

@@ -18,6 +18,7 @@ Action addSelect(CLI::App &command);
 Action addEmit(CLI::App &command);
 Action addExplain(CLI::App &command);
 Action addRun(CLI::App &command);
+Action addTime(CLI::App &command);
 Action addDiff(CLI::App &command);
 Action addCache(CLI::App &command);
 Action addEnv(CLI::App &command);

@@ -1,0 +1,196 @@
+// The tables and JSON of weft time; see TimeCommand.h.
+#include "runtime/TimeCommand.h"
+
+#include "kernel/Error.h"
+#include "kernel/Format.h"
+#include "runtime/JsonText.h"
+#include "runtime/TimePlan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace weft::runtime {
+
+namespace {
+
+/// What was measured of one plan: the whole where it was asked for, then kernels as in TimedPlan::kernels().
+struct PlanTimes {
+  const TimedPlan *timed = nullptr;
+  std::vector<Measurement> measurements;
+
+  const Measurement *whole() const { return timed->hasWhole() ? &measurements.front() : nullptr; }
+  const Measurement &kernel(size_t position) const { return measurements[position + (timed->hasWhole() ? 1 : 0)]; }
+  const PlanKernel &planned(size_t position) const { return timed->plan().kernels[size_t(timed->kernels()[position])]; }
+  double sumOfKernels() const {
+    double sum = 0;
+    for (size_t position = 0; position < timed->kernels().size(); ++position) sum += kernel(position).seconds.median;
+    return sum;
+  }
+  double predicted() const {
+    double sum = 0;
+    for (size_t position = 0; position < timed->kernels().size(); ++position) sum += planned(position).seconds;
+    return sum;
+  }
+  /// What `--against` compares: the whole, or the one kernel.
+  const Measurement &headline() const { return measurements.front(); }
+};
+
+std::string times(double ratio) { return fmt::format("{:.3f}x", ratio); }
+std::string orDash(bool present, const std::string &text) { return present ? text : "-"; }
+
+/// Cells of one row; the columns of `printRows`.
+using Cells = std::vector<std::string>;
+
+Cells rowOf(const std::string &name, const Statistics &seconds, double bytes, double flop, double share, double predicted,
+            const std::string &protocol) {
+  return {name,
+          formatSeconds(seconds.median),
+          fmt::format("{:.1f}%", 100 * seconds.spread()),
+          orDash(bytes > 0, fmt::format("{:.0f}", bytes / seconds.median / 1e9)),
+          orDash(flop > 0, fmt::format("{:.1f}", flop / seconds.median / 1e12)),
+          orDash(share > 0, fmt::format("{:.1f}%", 100 * share)),
+          orDash(predicted > 0, formatSeconds(predicted)),
+          orDash(predicted > 0, times(seconds.median / predicted)),
+          protocol};
+}
+
+std::string printRows(const std::vector<Cells> &rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const Cells &row : rows)
+    for (size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
+  std::string text;
+  for (const Cells &row : rows) {
+    std::string line = fmt::format("{:<{}}", row[0], widths[0]);
+    for (size_t column = 1; column + 1 < row.size(); ++column) line += fmt::format("  {:>{}}", row[column], widths[column]);
+    text += line + "  " + row.back() + "\n";
+  }
+  return text;
+}
+
+std::string protocolOf(const Measurement &one) {
+  switch (one.eviction) {
+  case Eviction::none: return fmt::format("{} calls, same buffers", one.callsPerRound);
+  case Eviction::rotation: return fmt::format("{} calls over {} sets", one.callsPerRound, one.sets);
+  case Eviction::fill: return fmt::format("{} calls, a fill before each", one.callsPerRound);
+  }
+  return {};
+}
+
+std::string tableOf(const PlanTimes &times) {
+  const Plan &plan = times.timed->plan();
+  std::vector<Cells> rows{{"kernel", "median", "spread", "GB/s", "TFLOP/s", "share", "plan", "measured/plan", "calls a round"}};
+  const double sum = times.sumOfKernels();
+  for (size_t position = 0; position < times.timed->kernels().size(); ++position) {
+    const PlanKernel &kernel = times.planned(position);
+    const Measurement &one = times.kernel(position);
+    rows.push_back(rowOf(kernel.name, one.seconds, double(kernel.bytesMoved), kernel.flop, one.seconds.median / sum, kernel.seconds,
+                         protocolOf(one)));
+  }
+  if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, plan.predictedSeconds, protocolOf(*whole)));
+  std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
+                                 plan.variant, times.timed->entryName(), plan.costModel, printRows(rows));
+  if (const Measurement *whole = times.whole())
+    text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum); plan's sum {}\n", formatSeconds(sum), formatSeconds(whole->seconds.median),
+                        runtime::times(whole->seconds.median / sum), formatSeconds(times.predicted()));
+  return text;
+}
+
+nlohmann::json jsonOf(const Measurement &one) {
+  return {{"median", one.seconds.median}, {"p10", one.seconds.p10},        {"p90", one.seconds.p90},
+          {"fastest", one.seconds.fastest}, {"n", one.seconds.n},          {"callsPerRound", one.callsPerRound},
+          {"eviction", nameOf(one.eviction)}, {"sets", one.sets}};
+}
+
+nlohmann::json jsonOf(const PlanTimes &times) {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (size_t position = 0; position < times.timed->kernels().size(); ++position) {
+    const PlanKernel &kernel = times.planned(position);
+    kernels.push_back({{"name", kernel.name}, {"seconds", jsonOf(times.kernel(position))}, {"predicted", kernel.seconds},
+                       {"bytesMoved", kernel.bytesMoved}, {"flop", kernel.flop}});
+  }
+  const Measurement *whole = times.whole();
+  return {{"folder", times.timed->folder()},
+          {"model", times.timed->plan().model},
+          {"entry", times.timed->entryName()},
+          {"costModel", times.timed->plan().costModel},
+          {"kernels", kernels},
+          {"sumOfKernels", times.sumOfKernels()},
+          {"predicted", times.predicted()},
+          {"whole", whole ? jsonOf(*whole) : nlohmann::json()}};
+}
+
+template <typename Value>
+nlohmann::json orNull(const std::optional<Value> &value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+
+nlohmann::json jsonOf(const ClockSummary &clocks) {
+  return {{"smMhz", orNull(clocks.medianSmMhz)},     {"lowestSmMhz", orNull(clocks.lowestSmMhz)}, {"highestSmMhz", orNull(clocks.highestSmMhz)},
+          {"memoryMhz", orNull(clocks.memoryMhz)},   {"watts", orNull(clocks.medianWatts)},       {"limitWatts", orNull(clocks.limitWatts)},
+          {"celsius", orNull(clocks.highestCelsius)}, {"throttled", describeThrottling(clocks.throttleReasons)}};
+}
+
+nlohmann::json ratioJson(const Statistics &ratio) {
+  return {{"median", ratio.median}, {"p10", ratio.p10}, {"p90", ratio.p90}, {"n", ratio.n}};
+}
+
+void check(const TimeRequest &request) {
+  if (request.cold && request.warm) throw Error::badInput("--cold and --warm exclude each other");
+  if (request.rounds < 1) throw Error::badInput("--rounds {}: at least one round", request.rounds);
+}
+
+/// One measurement of all plans together, taken apart again.
+std::vector<PlanTimes> measureAll(const cuda::Context &context, std::vector<std::unique_ptr<TimedPlan>> &plans, const Protocol &protocol,
+                                  const GpuMonitor &monitor, ClockSummary &clocks) {
+  const int64_t budget = context.memory().first / 2 / int64_t(plans.size());
+  std::vector<Subject> subjects;
+  std::vector<PlanTimes> all;
+  for (const std::unique_ptr<TimedPlan> &plan : plans) {
+    plan->prepare(protocol.l2, budget);
+    for (Subject &subject : plan->subjects()) subjects.push_back(std::move(subject));
+  }
+  const MeasurementRun run = measure(context, subjects, protocol, &monitor);
+  clocks = run.clocks;
+  auto next = run.measurements.begin();
+  for (const std::unique_ptr<TimedPlan> &plan : plans) {
+    const auto end = next + std::ptrdiff_t(plan->kernels().size() + (plan->hasWhole() ? 1 : 0));
+    all.push_back({.timed = plan.get(), .measurements = {next, end}});
+    next = end;
+  }
+  return all;
+}
+
+}  // namespace
+
+int timeArtifact(const TimeRequest &request) {
+  check(request);
+  std::vector<Artifact> artifacts{readArtifact(request.folder)};
+  if (!request.against.empty()) artifacts.push_back(readArtifact(request.against));
+  const cuda::Context context(request.gpu);
+  const GpuMonitor monitor(context.gpu().uuid);
+  std::vector<std::unique_ptr<TimedPlan>> plans;
+  for (Artifact &artifact : artifacts)
+    plans.push_back(std::make_unique<TimedPlan>(std::move(artifact), plans.empty() ? request.folder : request.against, context, request.entry,
+                                                request.kernel, request.seed));
+  const Protocol protocol{.l2 = request.warm ? L2State::warm : L2State::cold, .rounds = request.rounds};
+  ClockSummary clocks;
+  const std::vector<PlanTimes> all = measureAll(context, plans, protocol, monitor, clocks);
+
+  const std::string where = fmt::format("{}, driver {} (CUDA {})", context.gpu().name,
+                                        monitor.driverVersion().empty() ? "of unknown version" : monitor.driverVersion(), context.gpu().driverVersion);
+  const std::string state = monitor.problem().empty() ? describe(clocks) : monitor.problem();
+  nlohmann::json report = {{"gpu", where}, {"protocol", describe(protocol)}, {"clocks", jsonOf(clocks)}, {"plans", nlohmann::json::array()}};
+  std::string text = fmt::format("{}; {}\n{}\n", where, describe(protocol), state);
+  for (const PlanTimes &one : all) {
+    report["plans"].push_back(jsonOf(one));
+    text += "\n" + tableOf(one);
+  }
+  if (all.size() == 2) {
+    const Statistics ratio = summarizeRatio(all[1].headline().samples, all[0].headline().samples);
+    report["timesAsFast"] = ratioJson(ratio);
+    text += fmt::format("\n{} is {} as fast as {} ({:.3f} to {:.3f} in the middle 80% of {} rounds)\n", request.folder, times(ratio.median), request.against,
+                        ratio.p10, ratio.p90, ratio.n);
+  }
+  fmt::print("{}", request.json ? prettyText(report) : text);
+  return 0;
+}
+
+}  // namespace weft::runtime

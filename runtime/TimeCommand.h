@@ -1,0 +1,37 @@
+// `weft time` and `weft-run time`: how long a plan and its kernels take on a GPU, from the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace weft::runtime {
+
+struct TimeRequest {
+  std::string folder;
+  std::string against;          ///< a second artifact, measured in the same rounds
+  std::string entry = "forward";
+  std::string kernel;           ///< only this one
+  bool cold = false, warm = false;  ///< cold unless warm is asked for
+  int rounds = 25, gpu = 0;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+/// Declares the flags on a CLI11 command (a template, so that the runtime needs no CLI11).
+template <typename Command>
+void addTimeFlags(Command &command, TimeRequest &request) {
+  command.add_option("DIR", request.folder, "the artifact's folder")->required();
+  command.add_option("--against", request.against, "a second artifact, measured in the same rounds")->type_name("DIR");
+  command.add_option("--entry", request.entry, "entry point")->capture_default_str();
+  command.add_option("--kernel", request.kernel, "time one kernel alone");
+  command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
+  command.add_flag("--warm", request.warm, "the same buffers call after call");
+  command.add_option("--rounds", request.rounds, "rounds, over which medians are taken")->capture_default_str();
+  command.add_option("--seed", request.seed, "seed of random inputs and of dropout")->capture_default_str();
+  command.add_option("--gpu", request.gpu, "number of the GPU, as the driver counts")->capture_default_str();
+}
+
+/// Prints to standard output. Returns the exit code; throws Error.
+int timeArtifact(const TimeRequest &request);
+
+}  // namespace weft::runtime

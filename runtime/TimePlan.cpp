@@ -1,0 +1,99 @@
+// Operands for timing kernels alone; see TimePlan.h.
+#include "runtime/TimePlan.h"
+
+#include "kernel/Error.h"
+#include "runtime/RandomInputs.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft::runtime {
+
+TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entryName,
+                     const std::string &only, uint64_t seed)
+    : name(folder), context(context), executor(std::move(artifact), context, {.seed = seed, .folder = folder}),
+      entry(executor.entryPoint(entryName)) {
+  if (!only.empty()) onlyKernel = executor.kernelIndex(only);
+  for (const int kernel : entry.kernels)
+    if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel)) timed.push_back(kernel);
+  if (timed.empty() && onlyKernel >= 0)
+    throw Error::badInput("{}: kernel {} {}", folder, only,
+                          executor.launchable(onlyKernel) ? fmt::format("is not of entry point {}", entryName) : "is a view: nothing runs");
+  setRandomInputs(seed);
+}
+
+void TimedPlan::setRandomInputs(uint64_t seed) {
+  for (const std::string &parameter : executor.parameters())
+    executor.setParameter(parameter, randomElements(executor.parameter(parameter), seed));
+  for (const int input : entry.inputs) executor.write(input, randomElements(plan().tensors[size_t(input)], seed));
+}
+
+std::vector<int> TimedPlan::buffersOf(int kernel) const {
+  const PlanKernel &one = plan().kernels[size_t(kernel)];
+  std::set<int> buffers;
+  for (const std::vector<int> *tensors : {&one.inputs, &one.outputs})
+    for (const int tensor : *tensors) buffers.insert(plan().tensors[size_t(tensor)].buffer);
+  return {buffers.begin(), buffers.end()};
+}
+
+int64_t TimedPlan::operandBytes(int kernel) const {
+  int64_t bytes = 0;
+  for (const int buffer : buffersOf(kernel)) bytes += executor.memory().buffers()[size_t(buffer)].bytes;
+  return bytes;
+}
+
+TimedPlan::Operands TimedPlan::copyOperands(int kernel, int sets) {
+  const Bindings own = executor.ownBindings();
+  Operands copy{.memory = {}, .sets = {}, .bytesPerSet = operandBytes(kernel)};
+  for (int set = 0; set < sets; ++set) {
+    std::vector<cuda::DevicePointer> addresses(own.buffers.begin(), own.buffers.end());
+    for (const int buffer : buffersOf(kernel)) {
+      const int64_t bytes = executor.memory().buffers()[size_t(buffer)].bytes;
+      copy.memory.emplace_back(bytes);
+      cuda::copyAsync(copy.memory.back().address(), own.buffers[size_t(buffer)], bytes, stream.handle());
+      addresses[size_t(buffer)] = copy.memory.back().address();
+    }
+    copy.sets.push_back(std::move(addresses));
+  }
+  return copy;
+}
+
+void TimedPlan::prepare(L2State l2, int64_t mostBytes) {
+  operands.clear();
+  for (const int kernel : entry.kernels) {
+    if (!executor.launchable(kernel)) continue;
+    if (std::ranges::find(timed, kernel) != timed.end()) {
+      const int64_t bytes = operandBytes(kernel);
+      int64_t sets = l2 == L2State::cold ? setsForColdL2(bytes, context.gpu().l2Bytes) : 1;
+      if (sets > 1 && bytes > mostBytes / sets) sets = 1;
+      operands.emplace(kernel, copyOperands(kernel, int(sets)));
+      mostBytes -= sets * bytes;
+    }
+    executor.launchKernel(kernel, stream.handle());
+  }
+  executor.launch(entry, stream.handle());  // captures the graph
+  stream.synchronize();
+}
+
+std::vector<Subject> TimedPlan::subjects() {
+  std::vector<Subject> all;
+  if (hasWhole())
+    all.push_back({.name = "whole graph",
+                   .enqueue = [this](cuda::StreamHandle *on, int) { executor.launch(entry, on); },
+                   .capturable = false});
+  for (const int kernel : timed) {
+    const Operands &one = operands.at(kernel);
+    all.push_back({.name = plan().kernels[size_t(kernel)].name,
+                   .enqueue =
+                       [this, kernel, &one](cuda::StreamHandle *on, int set) {
+                         Bindings bindings = executor.ownBindings();
+                         bindings.buffers = one.sets[size_t(set)];
+                         executor.launchable(kernel)->enqueue(bindings, on);
+                       },
+                   .sets = int(one.sets.size()),
+                   .bytesPerSet = one.bytesPerSet});
+  }
+  return all;
+}
+
+}  // namespace weft::runtime

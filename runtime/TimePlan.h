@@ -1,0 +1,56 @@
+// Timing a plan on a GPU: an entry point as the graph that callers launch, and each of its kernels by itself.
+//
+// Invariant: a kernel is timed on the values that it gets in a run of the whole on random inputs, not on zeros, which draw less power.
+#pragma once
+
+#include "runtime/Executor.h"
+#include "runtime/Measure.h"
+
+#include <map>
+#include <memory>
+
+namespace weft::runtime {
+
+/// An artifact loaded for timing, with sets of operands for every kernel.
+class TimedPlan {
+public:
+  /// `only`: the name of one kernel; empty for all and the whole. Throws Error(badInput) for unknown names, and what Executor throws.
+  TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entry,
+            const std::string &only, uint64_t seed);
+
+  /// Runs the entry point once and takes copies of each kernel's operands, as many sets as cold calls need; kernels for
+  /// which they would not fit into `mostBytes` get one.
+  void prepare(L2State l2, int64_t mostBytes);
+  /// The whole entry point, unless one kernel was asked for, then its kernels in the plan's order, views left out.
+  std::vector<Subject> subjects();
+
+  const Plan &plan() const { return executor.plan(); }
+  const std::string &folder() const { return name; }
+  const std::string &entryName() const { return entry.name; }
+  bool hasWhole() const { return onlyKernel < 0; }
+  /// Numbers of the timed kernels, in the order of their subjects.
+  const std::vector<int> &kernels() const { return timed; }
+
+private:
+  /// Own copies of a kernel's operands: one list of buffer addresses a set, indexed as Bindings are.
+  struct Operands {
+    std::vector<cuda::Buffer> memory;
+    std::vector<std::vector<cuda::DevicePointer>> sets;
+    int64_t bytesPerSet = 0;
+  };
+  void setRandomInputs(uint64_t seed);
+  Operands copyOperands(int kernel, int sets);
+  int64_t operandBytes(int kernel) const;
+  std::vector<int> buffersOf(int kernel) const;
+
+  const std::string name;
+  const cuda::Context &context;
+  Executor executor;
+  const EntryPoint &entry;
+  int onlyKernel = -1;
+  std::vector<int> timed;
+  std::map<int, Operands> operands;
+  cuda::Stream stream;
+};
+
+}  // namespace weft::runtime
