@@ -7,6 +7,7 @@
 #include "runtime/Executor.h"
 #include "runtime/JsonText.h"
 #include "runtime/RandomInputs.h"
+#include "runtime/Safetensors.h"
 
 #include <cmath>
 #include <cstdio>
@@ -106,13 +107,29 @@ private:
   void runEntry() {
     const EntryPoint &entry = executor.entryPoint(request.entry);
     executor.poison();
-    for (const std::string &name : executor.parameters())
-      executor.setParameter(name, randomElements(executor.parameter(name), request.seed));
-    for (const int input : entry.inputs) setRandom(input);
+    if (request.inputs.empty()) setRandomInputs(entry);
+    else readInputs(entry);
     announce(fmt::format("entry point {}", entry.name));
     for (int launch = 0; launch < request.repeat; ++launch) executor.launch(entry, stream.handle());
     stream.synchronize();
     for (const int output : entry.outputs) add(output);
+    if (!request.outputs.empty()) writeSafetensors(request.outputs, results);
+  }
+
+  void setRandomInputs(const EntryPoint &entry) {
+    for (const std::string &name : executor.parameters())
+      executor.setParameter(name, randomElements(executor.parameter(name), request.seed));
+    for (const int input : entry.inputs) setRandom(input);
+  }
+
+  void readInputs(const EntryPoint &entry) {
+    const SafetensorsFile file(request.inputs);
+    std::vector<const PlanTensor *> expected;
+    for (const std::string &name : executor.parameters()) expected.push_back(&executor.parameter(name));
+    for (const int input : entry.inputs) expected.push_back(&executor.plan().tensors[size_t(input)]);
+    file.requireExactly(expected);
+    for (const std::string &name : executor.parameters()) executor.setParameter(name, file.read(name));
+    for (const int input : entry.inputs) executor.write(input, file.read(executor.plan().tensors[size_t(input)].logical));
   }
 
   /// Operands are random by their own names, whatever made them: enough to see it run, and the same every time.
@@ -130,12 +147,15 @@ private:
   void setRandom(int tensor) { executor.write(tensor, randomElements(executor.plan().tensors[size_t(tensor)], request.seed)); }
   void add(int tensor) {
     const PlanTensor &one = executor.plan().tensors[size_t(tensor)];
-    report.add(one, summarize(one, executor.read(tensor)));
+    std::vector<std::byte> elements = executor.read(tensor);
+    report.add(one, summarize(one, elements));
+    results.push_back({.name = one.logical, .dtype = *parseDType(one.dtype), .shape = one.extents, .elements = std::move(elements)});
   }
   void announce(const std::string &what) const {
     if (request.json) return;
-    fmt::print("{} ({}), {} on {}: {} launch{}, inputs random with seed {}, {} on the GPU\n", executor.plan().model, executor.plan().dtype,
-               what, context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", request.seed, formatBytes(executor.deviceBytes()));
+    const std::string inputs = request.inputs.empty() ? fmt::format("random with seed {}", request.seed) : "of " + request.inputs;
+    fmt::print("{} ({}), {} on {}: {} launch{}, inputs {}, {} on the GPU\n", executor.plan().model, executor.plan().dtype, what,
+               context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs, formatBytes(executor.deviceBytes()));
   }
 
   const RunRequest &request;
@@ -143,11 +163,14 @@ private:
   Executor executor;
   const cuda::Stream stream;
   TensorReport report;
+  std::vector<TensorToWrite> results;
 };
 
 }  // namespace
 
 int runArtifact(const RunRequest &request) {
+  if (!request.kernel.empty() && !(request.inputs + request.outputs).empty())
+    throw Error::badInput("--kernel runs on random operands: it takes neither --inputs nor --outputs");
   if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);
   Artifact artifact = readArtifact(request.folder);
   verifyProducts(artifact.plan, request.folder + "/plan.json");

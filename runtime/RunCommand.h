@@ -22,6 +22,8 @@ struct RunRequest {
 template <typename Command>
 void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("DIR", request.folder, "the artifact's folder")->required();
+  command.add_option("--inputs", request.inputs, "arguments and parameters, a safetensors file; without, seeded random values");
+  command.add_option("--outputs", request.outputs, "write the results to a safetensors file");
   command.add_option("--entry", request.entry, "entry point")->capture_default_str();
   command.add_option("--kernel", request.kernel, "run one kernel alone, on random operands");
   command.add_option("--seed", request.seed, "seed of random inputs and of dropout")->capture_default_str();
