@@ -1,6 +1,6 @@
 // The driver's functions, found once in libcuda.so.1, and the owners of its handles. Declarations are our own; names with
 // _v2 are those that the driver's public header maps the plain names to.
-#include "runtime/Cuda.h"
+#include "runtime/Driver.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ enum Result : int {
   lastContextLost = 719,
   systemDriverMismatch = 803,
 };
-enum Attribute : int { multiprocessorCount = 16, l2CacheBytes = 38, capabilityMajor = 75, capabilityMinor = 76 };
+enum Attribute : int { multiprocessorCount = 16, l2CacheBytes = 38, capabilityMajor = 75, capabilityMinor = 76, sharedMemoryPerBlockOptin = 97 };
 enum FunctionAttribute : int { maxThreads = 0, staticShared = 1, localBytes = 3, registerCount = 4, maxDynamicShared = 8 };
 constexpr unsigned nonBlockingStream = 1;
 constexpr int relaxedCapture = 2;  // other threads may allocate meanwhile
@@ -171,6 +171,29 @@ int attribute(Attribute which, int gpu) {
   return value;
 }
 
+std::string versionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+GpuProperties propertiesOf(int gpu) {
+  const Driver &cuda = driver();
+  char name[256] = {};
+  unsigned char uuid[16] = {};
+  size_t memory = 0;
+  check(cuda.deviceName(name, sizeof(name) - 1, gpu), "read the GPU's name");
+  check(cuda.totalMemory(&memory, gpu), "read the GPU's memory");
+  check(cuda.deviceUuid(uuid, gpu), "read the GPU's identifier");
+  GpuProperties properties = {.index = gpu,
+                              .name = name,
+                              .architecture = fmt::format("sm_{}{}", attribute(capabilityMajor, gpu), attribute(capabilityMinor, gpu)),
+                              .driverVersion = versionText(cuda.version),
+                              .uuid = {},
+                              .multiprocessors = attribute(multiprocessorCount, gpu),
+                              .memoryBytes = int64_t(memory),
+                              .l2Bytes = attribute(l2CacheBytes, gpu),
+                              .sharedMemoryPerBlock = attribute(sharedMemoryPerBlockOptin, gpu)};
+  for (const unsigned char byte : uuid) properties.uuid += fmt::format("{:02x}", byte);
+  return properties;
+}
+
 }  // namespace
 
 bool DriverError::isSticky() const { return result >= firstContextLost && result <= lastContextLost; }
@@ -182,22 +205,8 @@ Context::Context(int gpu) {
   check(cuda.deviceCount(&count), "count the GPUs");
   if (gpu < 0 || gpu >= count)
     throw Error::badInput("there is no GPU {}: the driver lists {}, numbered from 0", gpu, count);
-  char name[256] = {};
-  unsigned char uuid[16] = {};
-  size_t memory = 0;
-  check(cuda.deviceName(name, sizeof(name) - 1, gpu), "read the GPU's name");
-  check(cuda.totalMemory(&memory, gpu), "read the GPU's memory");
-  check(cuda.deviceUuid(uuid, gpu), "read the GPU's identifier");
-  properties = {.index = gpu,
-                .name = name,
-                .architecture = fmt::format("sm_{}{}", attribute(capabilityMajor, gpu), attribute(capabilityMinor, gpu)),
-                .driverVersion = fmt::format("{}.{}", cuda.version / 1000, cuda.version % 1000 / 10),
-                .uuid = {},
-                .multiprocessors = attribute(multiprocessorCount, gpu),
-                .memoryBytes = int64_t(memory),
-                .l2Bytes = attribute(l2CacheBytes, gpu)};
-  for (const unsigned char byte : uuid) properties.uuid += fmt::format("{:02x}", byte);
-  check(cuda.retainContext(&handle, gpu), fmt::format("use GPU {} ({})", gpu, name));
+  properties = propertiesOf(gpu);
+  check(cuda.retainContext(&handle, gpu), fmt::format("use GPU {} ({})", gpu, properties.name));
   makeCurrent();
 }
 
@@ -371,3 +380,21 @@ Graph &Graph::operator=(Graph &&other) noexcept {
 void Graph::launch(StreamHandle *stream) const { check(driver().launchGraph(executable, stream), "launch a graph"); }
 
 }  // namespace weft::runtime::cuda
+
+namespace weft::runtime {
+
+DriverReport inspectDriver() {
+  const cuda::Driver &driver = cuda::driver();
+  DriverReport report{.version = driver.version > 0 ? cuda::versionText(driver.version) : "", .gpus = {}, .problem = driver.problem};
+  if (!driver.problem.empty()) return report;
+  try {
+    int count = 0;
+    cuda::check(driver.deviceCount(&count), "count the GPUs");
+    for (int gpu = 0; gpu < count; ++gpu) report.gpus.push_back(cuda::propertiesOf(gpu));
+  } catch (const Error &error) {
+    report.problem = error.what();
+  }
+  return report;
+}
+
+}  // namespace weft::runtime

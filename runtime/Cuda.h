@@ -46,6 +46,7 @@ struct GpuProperties {
   std::string uuid;          ///< 32 hexadecimal digits
   int multiprocessors = 0;
   int64_t memoryBytes = 0, l2Bytes = 0;
+  int64_t sharedMemoryPerBlock = 0;  ///< the most that a kernel may ask for
 };
 
 /// The primary context of one GPU, current on the constructing thread until destruction.

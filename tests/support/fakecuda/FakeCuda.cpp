@@ -1,0 +1,189 @@
+// The functions of libcuda.so.1 that the runtime uses, on host memory; see FakeCuda.h.
+#include "tests/support/fakecuda/FakeCuda.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+
+namespace {
+
+constexpr int ok = 0, outOfMemory = 2, noDevice = 100, invalidImage = 200, notFound = 500, notReady = 600, illegalAddress = 700;
+
+FakeCudaSettings settings;
+FakeCudaCounters counters;
+std::map<uint64_t, size_t> allocations;
+
+struct Function {
+  std::string behaviour;
+  size_t bytes = 0;
+};
+struct Module {
+  std::map<std::string, Function> functions;
+};
+struct Stream {
+  std::vector<std::function<void()>> *captured = nullptr;
+  int state = ok;  ///< what a query answers
+};
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+Stream defaultStream;
+
+Stream &streamOf(void *handle) { return handle ? *static_cast<Stream *>(handle) : defaultStream; }
+
+void enqueue(void *handle, std::function<void()> work) {
+  Stream &stream = streamOf(handle);
+  if (stream.captured) stream.captured->push_back(std::move(work));
+  else work();
+}
+
+void readSettings() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<void *>(&readSettings), &info);
+  std::ifstream file(std::filesystem::path(info.dli_fname).parent_path() / "fakecuda.txt");
+  std::map<std::string, int64_t> values;
+  std::string name;
+  for (int64_t value = 0; file >> name >> value;) values[name] = value;
+  const auto set = [&](const char *key, auto &member) {
+    if (values.contains(key)) member = std::remove_reference_t<decltype(member)>(values[key]);
+  };
+  set("initResult", settings.initResult), set("version", settings.version), set("gpus", settings.gpus);
+  set("capability", settings.capability), set("memoryBytes", settings.memoryBytes);
+}
+
+void runKernel(const Function &function, const std::vector<uint64_t> &arguments, Stream &stream) {
+  ++counters.kernelLaunches;
+  if (function.behaviour == "hang") stream.state = notReady;
+  if (function.behaviour == "fault") stream.state = illegalAddress;
+  const auto pointer = [&](size_t index) { return reinterpret_cast<char *>(arguments.at(index)); };
+  if (function.behaviour == "copy") std::memcpy(pointer(1), pointer(0), function.bytes);
+  if (function.behaviour == "key") std::memcpy(pointer(1), pointer(2), 16);
+}
+
+}  // namespace
+
+extern "C" {
+FakeCudaSettings *fakeCudaSettings() { return &settings; }
+FakeCudaCounters *fakeCudaCounters() { return &counters; }
+
+int cuInit(unsigned) {
+  readSettings();
+  if (settings.gpus == 0) return noDevice;
+  return settings.initResult;
+}
+int cuDriverGetVersion(int *version) { return *version = settings.version, ok; }
+int cuGetErrorName(int result, const char **name) {
+  *name = result == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : result == invalidImage ? "CUDA_ERROR_INVALID_IMAGE" : "CUDA_ERROR_OTHER";
+  return ok;
+}
+int cuGetErrorString(int, const char **text) { return *text = "as the stand-in was told", ok; }
+int cuDeviceGetCount(int *count) { return *count = settings.gpus, ok; }
+int cuDeviceGetName(char *name, int length, int) { return std::strncpy(name, "Stand-in", size_t(length)), ok; }
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  *value = attribute == 75 ? settings.capability / 10 : attribute == 76 ? settings.capability % 10 : 132;
+  return ok;
+}
+int cuDeviceGetUuid_v2(unsigned char *uuid, int) { return std::memset(uuid, 7, 16), ok; }
+int cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = size_t(settings.memoryBytes), ok; }
+int cuDevicePrimaryCtxRetain(void **context, int) { return *context = &settings, ok; }
+int cuDevicePrimaryCtxRelease_v2(int) { return ok; }
+int cuCtxSetCurrent(void *) { return ok; }
+int cuCtxSynchronize() { return ++counters.synchronizations, ok; }
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+  *total = size_t(settings.memoryBytes);
+  *free = size_t(settings.memoryBytes - counters.allocatedBytes);
+  return ok;
+}
+int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
+  if (int64_t(bytes) > settings.memoryBytes - counters.allocatedBytes) return outOfMemory;
+  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0x5a, bytes);
+  *pointer = reinterpret_cast<uint64_t>(memory);
+  allocations[*pointer] = bytes;
+  ++counters.allocations;
+  counters.allocatedBytes += int64_t(bytes);
+  return ok;
+}
+int cuMemFree_v2(uint64_t pointer) {
+  counters.allocatedBytes -= int64_t(allocations.at(pointer));
+  allocations.erase(pointer);
+  return std::free(reinterpret_cast<void *>(pointer)), ok;
+}
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) { return std::memcpy(reinterpret_cast<void *>(to), from, bytes), ok; }
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) { return std::memcpy(to, reinterpret_cast<void *>(from), bytes), ok; }
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+  return enqueue(stream, [=] { std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); }), ok;
+}
+int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t bytes) { return std::memset(reinterpret_cast<void *>(to), value, bytes), ok; }
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {
+  return enqueue(stream, [=] { std::memset(reinterpret_cast<void *>(to), value, bytes); }), ok;
+}
+int cuMemsetD32Async(uint64_t to, unsigned value, size_t words, void *stream) {
+  return enqueue(stream, [=] { std::fill_n(reinterpret_cast<unsigned *>(to), words, value); }), ok;
+}
+int cuStreamCreate(void **stream, unsigned) { return *stream = new Stream, ok; }
+int cuStreamDestroy_v2(void *stream) { return delete static_cast<Stream *>(stream), ok; }
+int cuStreamSynchronize(void *stream) { return ++counters.synchronizations, streamOf(stream).state; }
+int cuStreamQuery(void *stream) { return ++counters.synchronizations, streamOf(stream).state; }
+int cuStreamWaitEvent(void *, void *, unsigned) { return ok; }
+int cuStreamIsCapturing(void *stream, int *status) { return *status = streamOf(stream).captured != nullptr, ok; }
+int cuEventCreate(void **event, unsigned) { return *event = &settings, ok; }
+int cuEventDestroy_v2(void *) { return ok; }
+int cuEventRecord(void *, void *) { return ok; }
+int cuEventSynchronize(void *) { return ok; }
+int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 1, ok; }
+
+int cuModuleLoadData(void **module, const void *image) {
+  std::istringstream text{std::string(static_cast<const char *>(image))};
+  auto loaded = new Module;
+  std::string line;
+  while (std::getline(text, line)) {
+    std::istringstream words(line);
+    std::string entry;
+    Function function;
+    words >> entry >> function.behaviour >> function.bytes;
+    loaded->functions[entry] = function;
+  }
+  return *module = loaded, loaded->functions.empty() ? invalidImage : ok;
+}
+int cuModuleUnload(void *module) { return delete static_cast<Module *>(module), ok; }
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  auto &functions = static_cast<Module *>(module)->functions;
+  const auto found = functions.find(name);
+  return found == functions.end() ? notFound : (*function = &found->second, ok);
+}
+int cuFuncGetAttribute(int *value, int, void *) { return *value = 0, ok; }
+int cuFuncSetAttribute(void *, int, int) { return ok; }
+int cuLaunchKernel(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *stream, void **arguments, void **) {
+  const Function chosen = *static_cast<Function *>(function);
+  std::vector<uint64_t> values;
+  for (int index = 0; index < (chosen.behaviour == "key" ? 3 : 2); ++index) values.push_back(*static_cast<uint64_t *>(arguments[index]));
+  Stream *runsOn = &streamOf(stream);
+  return enqueue(stream, [=] { runKernel(chosen, values, *runsOn); }), ok;
+}
+int cuStreamBeginCapture_v2(void *stream, int) { return streamOf(stream).captured = new std::vector<std::function<void()>>, ok; }
+int cuStreamEndCapture(void *stream, void **graph) {
+  Stream &captured = streamOf(stream);
+  auto made = new Graph{std::move(*captured.captured)};
+  delete std::exchange(captured.captured, nullptr);
+  return ++counters.captures, *graph = made, ok;
+}
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) { return *executable = new Graph(*static_cast<Graph *>(graph)), ok; }
+int cuGraphGetNodes(void *graph, void **, size_t *count) { return *count = static_cast<Graph *>(graph)->work.size(), ok; }
+int cuGraphDestroy(void *graph) { return delete static_cast<Graph *>(graph), ok; }
+int cuGraphExecDestroy(void *graph) { return delete static_cast<Graph *>(graph), ok; }
+int cuGraphLaunch(void *graph, void *) {
+  ++counters.graphLaunches;
+  for (const auto &work : static_cast<Graph *>(graph)->work) work();
+  return ok;
+}
+}

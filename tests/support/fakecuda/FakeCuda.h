@@ -1,0 +1,22 @@
+// A stand-in for NVIDIA's driver library, for tests of the runtime without a GPU: device memory is host memory, launches run
+// at once, and what a kernel does is said by the text that stands for its cubin.
+//
+// A cubin is lines "ENTRY BEHAVIOUR": `copy N` copies N bytes from the first pointer to the second; `key` copies the 16
+// bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails.
+// Settings come from the file `fakecuda.txt` beside the library (lines "name value"), so that a test can make a driver
+// without GPUs, an old one, a small one.
+#pragma once
+
+#include <cstdint>
+
+struct FakeCudaSettings {
+  int initResult = 0, version = 13000, gpus = 1, capability = 90;
+  int64_t memoryBytes = int64_t(1) << 30;
+};
+
+struct FakeCudaCounters {
+  int64_t allocations = 0, allocatedBytes = 0, kernelLaunches = 0, graphLaunches = 0, captures = 0, synchronizations = 0;
+};
+
+extern "C" FakeCudaSettings *fakeCudaSettings();
+extern "C" FakeCudaCounters *fakeCudaCounters();

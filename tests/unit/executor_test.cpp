@@ -1,0 +1,223 @@
+// The executor on a stand-in for the driver: layouts, graphs, memory, and every way to fail that needs no real GPU.
+#include <catch2/catch.hpp>
+
+#include "kernel/Error.h"
+#include "runtime/Executor.h"
+#include "runtime/RandomInputs.h"
+#include "runtime/TensorLayout.h"
+#include "tests/support/ExampleArtifact.h"
+#include "tests/support/fakecuda/FakeCuda.h"
+
+#include <dlfcn.h>
+
+using namespace weft;
+using namespace weft::runtime;
+using weft::test::exampleArtifact;
+
+namespace {
+
+/// Loaded first, by its path: the runtime's search for libcuda.so.1 then finds it by that name.
+struct StandIn {
+  StandIn() : library(dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) { REQUIRE(library); }
+  template <typename Result>
+  Result *call(const char *name) const {
+    return reinterpret_cast<Result *(*)()>(dlsym(library, name))();
+  }
+  void *library;
+};
+
+struct Driver {
+  Driver() {
+    static const StandIn library;
+    settings = library.call<FakeCudaSettings>("fakeCudaSettings");
+    counters = library.call<FakeCudaCounters>("fakeCudaCounters");
+    context.emplace(0);  // reads the settings' file, if any
+    *settings = {};
+  }
+  FakeCudaSettings *settings;
+  FakeCudaCounters *counters;
+  std::optional<cuda::Context> context;
+};
+
+/// x -> t -> y, every tensor f16 [8, 64] stored with b fastest; both kernels copy memory as it lies.
+Artifact copies(const std::string &first = "copy 1024", const std::string &second = "copy 1024") {
+  Artifact artifact = exampleArtifact();
+  artifact.plan.target = "sm_90a";
+  artifact.plan.workspaceBytes = 1024;
+  artifact.cubins.clear();
+  const std::string cubin = "first " + first + "\nsecond " + second + "\n";
+  artifact.cubins[cubinName(cubin)] = cubin;
+  for (PlanKernel &kernel : artifact.plan.kernels) kernel.cubin = cubinName(cubin);
+  return artifact;
+}
+
+std::vector<std::byte> inputFor(const Executor &executor, uint64_t seed) { return randomElements(executor.plan().tensors[0], seed); }
+
+template <typename Action>
+std::string errorOf(ErrorKind kind, Action &&action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    CHECK(error.kind == kind);
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a run moves logical elements through every layout") {
+  Driver driver;
+  Artifact artifact = copies();
+  artifact.plan.tensors[2].order = {0, 1};  // y is row-major: the copied bytes are another tensor's elements
+  artifact.plan.tensors[2].strides = {64, 1};
+  Executor executor(artifact, *driver.context);
+  executor.poison();
+  const std::vector<std::byte> input = inputFor(executor, 3);
+  executor.write(0, input);
+  cuda::Stream stream;
+  executor.launch(executor.entryPoint("forward"), stream.handle());
+  CHECK(executor.read(0) == input);
+  CHECK(executor.read(1) == input);
+  std::vector<std::byte> memory(1024);
+  scatter(executor.plan().tensors[1], input, memory);
+  CHECK(executor.read(2) == memory);  // row-major: memory as it lies
+  CHECK(memory != input);
+}
+
+TEST_CASE("the first launch runs kernel by kernel, later ones are a graph that neither allocates nor waits") {
+  Driver driver;
+  Executor executor(copies(), *driver.context);
+  cuda::Stream stream;
+  executor.write(0, inputFor(executor, 1));
+  const EntryPoint &entry = executor.entryPoint("forward");
+  *driver.counters = {.allocatedBytes = driver.counters->allocatedBytes};
+  executor.launch(entry, stream.handle());
+  CHECK(driver.counters->kernelLaunches == 2);
+  CHECK(driver.counters->captures == 1);
+  CHECK(driver.counters->graphLaunches == 0);
+  const FakeCudaCounters before = *driver.counters;
+  executor.poison();
+  const int64_t waits = driver.counters->synchronizations;
+  executor.launch(entry, stream.handle());
+  CHECK(driver.counters->graphLaunches == 1);
+  CHECK(driver.counters->kernelLaunches == 4);
+  CHECK(driver.counters->captures == before.captures);
+  CHECK(driver.counters->allocations == before.allocations);
+  CHECK(driver.counters->synchronizations == waits);
+  CHECK(executor.read(2) == inputFor(executor, 1));
+}
+
+TEST_CASE("graphs are kept by pointer tuple, the least recently used goes first") {
+  Driver driver;
+  Executor executor(copies(), *driver.context, {.ownExternals = false, .graphs = 2});
+  const EntryPoint &entry = executor.entryPoint("forward");
+  cuda::Stream stream;
+  const cuda::Buffer x(1024);
+  std::vector<cuda::Buffer> results;
+  for (int n = 0; n < 3; ++n) results.emplace_back(1024);
+  std::vector<std::byte> input(1024, std::byte(0x3c)), output(1024);
+  cuda::upload(x.address(), input);
+  const auto launchInto = [&](int n) {
+    cuda::fill(results[size_t(n)].address(), 0xff, 1024);
+    const std::vector<cuda::DevicePointer> pointers{x.address(), results[size_t(n)].address()};
+    const int64_t captures = driver.counters->captures;
+    executor.launch(entry, pointers, stream.handle());
+    cuda::download(output, results[size_t(n)].address());
+    CHECK(output == input);
+    return driver.counters->captures - captures;
+  };
+  CHECK(launchInto(0) == 1);
+  CHECK(launchInto(1) == 1);
+  CHECK(launchInto(0) == 0);
+  CHECK(launchInto(2) == 1);  // 1 goes
+  CHECK(launchInto(0) == 0);
+  CHECK(launchInto(1) == 1);
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, stream.handle()); }), Catch::Contains("the caller brings the memory of 'x'"));
+  const std::vector<cuda::DevicePointer> odd{x.address() + 2, results[0].address()}, few{x.address()};
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, odd, stream.handle()); }), Catch::Contains("'x'") && Catch::Contains("16"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, few, stream.handle()); }), Catch::Contains("1 pointers"));
+}
+
+TEST_CASE("parameters are packed into the plan's layout, also as parts of a stacked buffer") {
+  Driver driver;
+  Artifact artifact = copies();
+  PlanTensor part = artifact.plan.tensors[0];
+  part.role = "parameter";
+  part.name = "weight__ib", part.logical = "weight";
+  part.buffer = 3, part.offset = 0;
+  PlanTensor other = part;
+  other.name = other.logical = "value";
+  other.offset = 512;
+  artifact.plan.tensors.push_back(part);
+  artifact.plan.tensors.push_back(other);
+  Executor executor(artifact, *driver.context);
+  CHECK(executor.parameters() == std::vector<std::string>{"weight", "value"});
+  cuda::Stream stream;
+  const auto launch = [&] { executor.launch(executor.entryPoint("forward"), stream.handle()); };
+  CHECK_THAT(errorOf(ErrorKind::badInput, launch), Catch::Contains("value, weight"));
+  const std::vector<std::byte> w = randomElements(part, 1), v = randomElements(other, 1);
+  CHECK(w != v);
+  executor.setParameter("weight", w);
+  executor.setParameter("value", v);
+  CHECK(executor.read(3) == w);
+  CHECK(executor.read(4) == v);
+  CHECK(executor.ownBindings().addressOf(executor.plan().tensors[4]) == executor.ownBindings().addressOf(executor.plan().tensors[3]) + 1024);
+  CHECK(errorOf(ErrorKind::badInput, launch) == "no error");
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.setParameter("values", v); }), Catch::Contains("nearest is 'value'"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.setParameter("value", std::vector<std::byte>(7)); }), Catch::Contains("1024 bytes, 7"));
+}
+
+TEST_CASE("every launch takes the next step of dropout when asked") {
+  Driver driver;
+  const bool advance = GENERATE(true, false);
+  Artifact artifact = copies("copy 1024", "key");
+  artifact.plan.kernels[1].parameters.push_back({.kind = "dropoutKey", .name = "key", .type = "weft::DropoutKey"});
+  Executor executor(artifact, *driver.context, {.seed = 0x1234567890, .step = 41, .advanceStep = advance});
+  cuda::Stream stream;
+  executor.write(0, inputFor(executor, 1));
+  for (uint64_t launch = 0; launch < 3; ++launch) {
+    executor.launch(executor.entryPoint("forward"), stream.handle());
+    std::array<uint64_t, 2> key{};
+    cuda::download(std::as_writable_bytes(std::span(key)), executor.ownBindings().addressOf(executor.plan().tensors[2]));
+    CHECK(key[0] == 0x1234567890);
+    CHECK(key[1] == 41 + (advance ? launch : 0));
+  }
+}
+
+TEST_CASE("a kernel that hangs or fails is named, with the command that runs it alone") {
+  Driver driver;
+  const ExecutorOptions options{.folder = "out/bert", .firstLaunchLimit = std::chrono::milliseconds(20),
+                                .onHang = [](const std::string &text) { throw Error::checkFailed("{}", text); }};
+  const auto run = [&](const std::string &second) {
+    cuda::Stream stream;
+    Executor executor(copies("copy 1024", second), *driver.context, options);
+    return errorOf(ErrorKind::checkFailed, [&] { executor.launch(executor.entryPoint("forward"), stream.handle()); });
+  };
+  CHECK_THAT(run("hang"), Catch::Contains("kernel second hangs") && Catch::Contains("weft-run out/bert --kernel second"));
+  CHECK_THAT(run("fault"), Catch::Contains("kernel second") && Catch::Contains("ILLEGAL_ADDRESS") && Catch::Contains("weft-run out/bert --kernel second"));
+}
+
+TEST_CASE("an artifact for another architecture, or that was not built, is refused") {
+  Driver driver;
+  const auto load = [&](const std::string &target, bool built = true) {
+    Artifact artifact = copies();
+    artifact.plan.target = target;
+    if (!built) artifact.plan.kernels[1].cubin.clear();
+    return errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); });
+  };
+  CHECK(load("sm_90a") == "no error");
+  CHECK_THAT(load("sm_80"), Catch::Contains("sm_80") && Catch::Contains("sm_90") && Catch::Contains("--target sm_90a"));
+  CHECK_THAT(load("sm_100a"), Catch::Contains("sm_100a"));
+  CHECK_THAT(load("sm_90a", false), Catch::Contains("kernel second was not built") && Catch::Contains("weft emit"));
+}
+
+TEST_CASE("out of memory says what is needed, what is free and what would fit") {
+  Driver driver;
+  Artifact artifact = copies();
+  const int64_t needed = PlanMemory(artifact.plan).bytes();
+  CHECK(needed == 3 * 1024);
+  driver.settings->memoryBytes = driver.counters->allocatedBytes + needed / 2;
+  const std::string text = errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); });
+  CHECK_THAT(text, Catch::Contains("3.07 kB") && Catch::Contains("1.54 kB") && Catch::Contains("--dim b=4 would fit"));
+}
