@@ -1,8 +1,8 @@
 """Group `seed004`: unfused attention in fp32, one head, D = 64, as three kernels: score, softmax, weighted sum.
 
-The softmax kernel combines the partial results of a row's 1024 threads in three ways: `linear` (one thread walks the shared array), `tree`
-(halving steps in shared memory), `shuffle` (within warps, then across); `chosen` is what weft selects. Then square tiles of 4 to 32 in both
-products, and a batch of four as one call against four calls on four streams.
+The softmax kernel combines the partial results of a row's threads (one element each at a time) in three ways: `linear` (one thread walks the
+shared array), `tree` (halving steps in shared memory), `shuffle` (within warps, then across); `chosen` is what weft selects, products by
+cuBLASLt included. Then the tiles of the plain FMA products, and a batch of four as one call against four calls on four streams.
 """
 import torch
 
@@ -12,7 +12,8 @@ from .report import Result, Workload
 HEAD = 64
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 STREAM_LENGTHS = (256, 512, 1024, 2048, 4096)
-TILES = (4, 8, 16, 32)
+MOST_THREADS = 512
+TILES = ((32, 32, 2, 2), (64, 64, 4, 4), (128, 64, 8, 4), (64, 128, 4, 8), (128, 128, 8, 8))  # m, n, elements a thread along m, n
 TILE_LENGTH = 1024
 LIMIT = 1e-4
 
@@ -28,23 +29,25 @@ def arguments(length, batch):
 
 
 def with_combine(combine):
-    """Edits the softmax kernel: one block of up to 1024 threads a row."""
+    """Edits the softmax kernel: one block of up to MOST_THREADS threads a row."""
     def edit(plan):
         for kernel in plan['kernels']:
             if any('softmax' in op for op in kernel['ops']):
                 columns = max(tensor['extents'][-1] for tensor in plan['tensors'] if tensor['role'] == 'temporary')
-                threads = min(1024, columns)
+                threads = min(MOST_THREADS, columns)
                 kernel['knobs'].update(laneAxis='k', vectorAxis='k', vectorWidth=1, reduction='block', threads=threads,
                                        threadsPerRow=threads, combine=combine)
     return edit
 
 
 def with_tile(tile):
-    """Edits both products: square tiles, one element a thread."""
+    """Edits both products, which must be of the plain family."""
+    tile_m, tile_n, thread_m, thread_n = tile
+
     def edit(plan):
         for kernel in plan['kernels']:
             if 'tileM' in kernel['knobs']:
-                kernel['knobs'].update(tileM=tile, tileN=tile, tileK=tile, threadM=1, threadN=1)
+                kernel['knobs'].update(tileM=tile_m, tileN=tile_n, threadM=thread_m, threadN=thread_n)
     return edit
 
 
@@ -61,10 +64,10 @@ def eager(q, k, v):
     return torch.softmax((q @ k.transpose(-1, -2)) * HEAD**-0.5, -1) @ v
 
 
-def checked(settings, result, label, length, batch, inputs, edit=None):
+def checked(settings, result, label, length, batch, inputs, edit=None, flags=()):
     """A contender whose result was compared with fp64; none, with the reason in `result`, where that failed."""
     def make():
-        artifact = ours.compile_artifact(settings, f'seed004 {length} {batch} {label}', arguments(length, batch), edit)
+        artifact = ours.compile_artifact(settings, f'seed004 {length} {batch} {label}', [*arguments(length, batch), *flags], edit)
         # The graph's own order of arguments is the caller's: by name.
         named = dict(zip('qkv', inputs))
         ordered = [named[name] for name in artifact.input_names()]
@@ -93,13 +96,13 @@ def plans(settings):
 
 
 def tiles(settings):
-    work = workload(TILE_LENGTH, 1, 'square tiles in both products, one element a thread')
+    work = workload(TILE_LENGTH, 1, 'plain FMA products, tile m x n')
     work.name = 'tile sweep: ' + work.name
     if not settings.wants(work.name):
         return
     result, inputs, contenders = Result(work), random_inputs(TILE_LENGTH, 1), []
     for tile in TILES:
-        contenders += checked(settings, result, f'weft tile {tile}', TILE_LENGTH, 1, inputs, with_tile(tile))
+        contenders += checked(settings, result, 'weft tile {} x {}'.format(*tile), TILE_LENGTH, 1, inputs, with_tile(tile), ['--no-library'])
     timing.measure(result, contenders, settings.rounds)
     yield result
 

@@ -119,7 +119,7 @@ def measure(result, contenders, rounds=15, warm_up=3):
         calls = sorted({contender.calls for contender in graphs})
         sets = max(contender.sets for contender in graphs)
         buffers = f'{sets} sets of buffers in turn (cold L2)' if sets > 1 else 'the same buffers each time'
-        result.protocol = f'graphs of {calls[0]}{f"-{calls[-1]}" if len(calls) > 1 else ""} calls, {buffers}, 3 to 20 replays between events, '
+        result.protocol = f'graphs of {calls[0]}{f"-{calls[-1]}" if len(calls) > 1 else ""} call{"s" if calls[-1] > 1 else ""}, {buffers}, 3 to 20 replays between events, '
     result.protocol += f'{rounds} rounds interleaved after {warm_up}, median, middle 80%'
     host = [contender.name for contender in ready if isinstance(contender, HostContender)]
     if host:
