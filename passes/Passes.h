@@ -21,6 +21,7 @@ FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options);
 struct Variant {
   std::vector<std::string> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<FusionRecord> stackings = {};  ///< every attempt to stack two projections; op numbers of the graph before
 };
 struct VariantOptions {
   std::string attention = "auto";  ///< auto | unfused | decomposed
@@ -57,6 +58,9 @@ mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &
 
 /// Writes a proposal into its graph as the attributes weft.candidates and weft.records; earlier records are kept.
 void attachFusions(mlir::Operation *graph, const FusionResult &fusions);
+/// Reads back what attachFusions wrote, edited or not. Throws Error(badInput) where the graph has no candidates, and for a
+/// candidate that no fusion rule admits.
+FusionResult attachedFusions(mlir::Operation *graph);
 /// Takes both away: a graph that is proposed for again starts without them.
 void detachFusions(mlir::Operation *graph);
 

@@ -2,6 +2,12 @@
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 
+#include "kernel/Error.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -14,7 +20,73 @@ mlir::NamedAttribute text(mlir::Builder &builder, llvm::StringRef name, llvm::St
   return builder.getNamedAttr(name, builder.getStringAttr(value));
 }
 
+std::vector<int> opsOf(mlir::DictionaryAttr entry, llvm::StringRef attribute) {
+  std::vector<int> ops;
+  if (auto list = entry.getAs<mlir::ArrayAttr>("ops"))
+    for (mlir::Attribute number : list)
+      if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(number))
+        ops.push_back(static_cast<int>(integer.getInt()));
+  if (ops.empty())
+    throw Error::badInput("{}: an entry without `ops`, a list of op numbers", attribute.str());
+  return ops;
+}
+
+std::string textOf(mlir::DictionaryAttr entry, llvm::StringRef name) {
+  auto text = entry.getAs<mlir::StringAttr>(name);
+  return text ? text.getValue().str() : "";
+}
+
+/// The reverse of describe(): "F012 reduction-axis-mismatch (i against k)".
+void readRejection(const std::string &text, FusionRecord &record) {
+  const size_t reason = text.find(' '), detail = text.find(" (", reason + 1);
+  record.code = text.substr(0, reason);
+  record.reason = reason == std::string::npos ? "" : text.substr(reason + 1, detail - reason - 1);
+  if (detail != std::string::npos && text.back() == ')')
+    record.detail = text.substr(detail + 2, text.size() - detail - 3);
+}
+
+FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops) {
+  FusionRecord record{.pass = textOf(entry, "pass"), .pattern = textOf(entry, "pattern"), .ops = opsOf(entry, "weft.records"),
+                      .opNames = {}, .accepted = entry.contains("accepted"), .code = {}, .reason = {}, .detail = {},
+                      .savedBytes = 0};
+  for (int op : record.ops)
+    if (op >= 0 && op < static_cast<int>(ops.size()))
+      record.opNames.push_back(ops[static_cast<size_t>(op)]->getName().stripDialect().str());
+  if (auto bytes = entry.getAs<mlir::IntegerAttr>("saved_bytes"))
+    record.savedBytes = bytes.getInt();
+  if (!record.accepted)
+    readRejection(textOf(entry, "rejected"), record);
+  return record;
+}
+
+/// Any set of ops that some rule admits; a file cannot make a kernel that the passes would not.
+void checkCandidate(const std::vector<int> &ops, const FusionResult &admitted) {
+  const auto is = [&](const auto &other) { return other.ops == ops; };
+  if (std::any_of(admitted.candidates.begin(), admitted.candidates.end(), is))
+    return;
+  const auto refused = std::find_if(admitted.records.begin(), admitted.records.end(), is);
+  throw Error::badInput("weft.candidates: ops [{}] may not share a kernel: {}", fmt::join(ops, ", "),
+                        refused == admitted.records.end() ? "no fusion pattern joins them" : describe(*refused));
+}
+
 }  // namespace
+
+FusionResult attachedFusions(mlir::Operation *graph) {
+  const auto candidates = graph->getAttrOfType<mlir::ArrayAttr>("weft.candidates");
+  if (!candidates)
+    throw Error::badInput("the graph has no weft.candidates; --stop-after fuse writes them, --start-from fuse proposes them");
+  const FusionResult admitted = proposeFusions(graph, FuseOptions{});
+  FusionResult result;
+  for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
+    result.candidates.push_back({.ops = opsOf(entry, "weft.candidates"), .pattern = textOf(entry, "pattern")});
+    checkCandidate(result.candidates.back().ops, admitted);
+  }
+  const std::vector<mlir::Operation *> ops = numberedOps(graph);
+  if (const auto records = graph->getAttrOfType<mlir::ArrayAttr>("weft.records"))
+    for (auto entry : records.getAsRange<mlir::DictionaryAttr>())
+      result.records.push_back(recordFrom(entry, ops));
+  return result;
+}
 
 mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context, const std::vector<FusionRecord> &records) {
   mlir::Builder builder(context);

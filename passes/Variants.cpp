@@ -112,8 +112,10 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     decompositions.push_back(true);
   std::vector<Variant> variants;
   for (bool decompose : decompositions)
-    for (const std::vector<Choice> &choice : product(stackings))
+    for (const std::vector<Choice> &choice : product(stackings)) {
       variants.push_back(rewrite(module, choice, decompose, options.subVector));
+      variants.back().stackings = records;
+    }
   return variants;
 }
 

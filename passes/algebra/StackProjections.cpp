@@ -41,8 +41,12 @@ FusionRecord recordOf(ContractOp a, ContractOp b, const std::optional<Refusal> &
   const auto number = [](mlir::Operation *op) {
     return static_cast<int>(std::distance(op->getBlock()->begin(), op->getIterator()));
   };
+  const auto label = [](ContractOp op) {
+    const std::string name = writtenName(op.getResult());
+    return name.empty() ? std::string("contract") : name;
+  };
   FusionRecord record{.pass = "stack-projections", .pattern = "", .ops = {number(a), number(b)},
-                      .opNames = {"contract", "contract"}, .accepted = !refusal, .code = {}, .reason = {}, .detail = {},
+                      .opNames = {label(a), label(b)}, .accepted = !refusal, .code = {}, .reason = {}, .detail = {},
                       .savedBytes = 0};
   mlir::Value data = llvm::is_contained(a->getOperands(), b.getA()) ? b.getA() : b.getB();
   record.savedBytes = elementsOf(data.getType()) * sizeOf(*toDType(data.getType()));

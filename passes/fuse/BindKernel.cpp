@@ -119,7 +119,7 @@ private:
       partition = before;
     }
     if (internal)
-      throw Error::unsupported("axis-identified-twice: tensor '{}' is read under two index maps inside one kernel",
+      throw Error::unsupported("tensor '{}' is read under two index maps inside one kernel",
                                flow.tensors[tensor].name);
     const int use = addUse(tensor);
     tie(bound, use, localAxes);

@@ -1,4 +1,5 @@
 """Artifacts: written whole or not at all, reproducible, edited by hand and emitted again."""
+import itertools
 import json
 import os
 import shutil
@@ -195,14 +196,34 @@ class HandEdits(CommandTest):
                  'but f16 in graph.mlir': lambda plan: plan['tensors'][tensor].update(dtype='f32'),
                  'in graph.mlir': lambda plan: plan['tensors'][tensor].update(extents=extents),
                  'extents and dtype f16 make': lambda plan: plan['tensors'][tensor].update(bytes=2),
-                 'workspaceBytes': lambda plan: plan.update(workspaceBytes=-1),
-                 'v100 is model-only': lambda plan: plan.update(device='v100')}
+                 'workspaceBytes': lambda plan: plan.update(workspaceBytes=-1)}
         good = json.dumps(self.plan)
         for says, edit in edits.items():
             self.plan = json.loads(good)
             edit(self.plan)
             with self.subTest(says):
                 self.refuses_plan('plan.json', says)
+
+    def test_illegal_layouts_name_legal_ones(self):
+        product = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'plain-contraction')
+        tensor = self.plan['tensors'][product['outputs'][0]]
+        for order in itertools.permutations(tensor['order']):
+            tensor['order'] = list(order)
+            (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+            folder = 'edited-' + ''.join(map(str, order))
+            result = subprocess.run([WEFT, 'emit', 'out', '-o', folder], cwd=self.folder, env=self.environment(),
+                                    capture_output=True, text=True, check=False)
+            if result.returncode:
+                break
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, 'no configuration of any family takes the layouts .* legal and nearest: .* -> ')
+        self.assertFalse((self.folder / folder).exists())
+
+    def test_a_model_only_device_emits_for_the_recorded_target(self):
+        self.weft('compile', *TINY, '--device', 'v100', '--target', 'sm_80', '--stop-after', 'emit', '-o', 'volta')
+        self.weft('emit', 'volta', '-o', 'again', env=Nvrtc.MISSING)
+        plan = json.loads((self.folder / 'again/plan.json').read_text())
+        self.assertEqual((plan['device'], plan['target']), ('v100', 'sm_80'))
 
     def test_derived_numbers_are_computed_anew(self):
         before = self.files('out')

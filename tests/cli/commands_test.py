@@ -1,5 +1,6 @@
 """Every command: --help, --json, exit codes of usage errors, and what the views say about one artifact."""
 import json
+import re
 import unittest
 
 from weft_command import CommandTest, CORE, LAYER, TINY
@@ -19,13 +20,25 @@ class Usage(CommandTest):
         self.fails(2, says=['--help'])
         self.fails(2, 'compile', says=['model'])
         self.fails(2, 'compile', *TINY, '--no-such-flag', '-o', 'out', says=['--no-such-flag'])
+        self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out', says=["unknown option '--no-fus'", "'--no-fuse'"])
+        self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
         self.fails(2, 'compile', *TINY, '--stop-after', 'fused', says=["'fused'", "'fuse'"])
         self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x', says=['before'])
         self.fails(2, 'compile', *TINY, '--max-memory', 'lots', '-o', 'out', says=['--max-memory lots'])
         self.fails(2, 'compile', *TINY, '--fuse', 'q', '-o', 'out', says=['--fuse q', 'A,B'])
         self.fails(2, 'compile', *TINY, '--pin', 'nothing=bj', '-o', 'out', says=['nothing'])
-        self.fails(3, 'compile', *TINY, '--start-from', 'select', '-o', 'out', says=['start from fuse'])
+        self.fails(2, 'select', *TINY, '--start-from', 'emit', says=['lies after select'])
+
+    def test_errors_as_json(self):
+        """The message stays on standard error; standard output holds the same as an object."""
+        for code, kind, arguments in ((2, 'bad-input', ['compile', 'bert-larg', '-o', 'out']),
+                                      (2, 'bad-input', ['compile', '--no-such-flag']),
+                                      (3, 'unsupported', ['compile', *TINY, '--target', 'sm_91', '-o', 'out'])):
+            result = self.weft(*arguments, '--json', code=code)
+            error = result.json()['error']
+            self.assertEqual((error['kind'], error['exitCode']), (kind, code))
+            self.assertEqual(result.err, f"weft: error: {error['message']}\n")
 
     def test_no_colour_in_a_pipe(self):
         self.assertNotIn('\033', self.weft('devices').out)
@@ -66,6 +79,25 @@ class Phases(CommandTest):
                   '-o', 'out')
         self.assertEqual(json.loads((self.folder / 'out/plan.json').read_text())['variant'], direct[0]['name'])
         self.weft('emit', 'out')
+
+    def test_candidates_are_taken_from_the_file(self):
+        """From configure or select on, exactly the candidates of the file are used, and no others are admitted."""
+        direct = self.weft('select', *TINY, '--json').json()['variants'][0]['seconds']
+        text = self.weft('compile', *TINY, '--stop-after', 'fuse').out
+        self.write('fuse.mlir', text)
+        for phase in ('configure', 'select'):
+            again = self.weft('select', 'fuse.mlir', '--start-from', phase, '--json').json()
+            self.assertEqual(again['variants'][0]['seconds'], direct)
+        self.weft('compile', 'fuse.mlir', '--start-from', 'select', '--stop-after', 'emit', '-o', 'out')
+        alone = re.sub(r', \{name = "[^"]*", ops = \[\d+, [^}]*\}', '', text)
+        self.assertLess(len(alone), len(text))
+        self.write('alone.mlir', alone)
+        slower = self.weft('select', 'alone.mlir', '--start-from', 'select', '--json').json()['variants'][0]
+        self.assertGreater(slower['seconds'], direct)
+        self.write('more.mlir', text.replace('weft.candidates = [', 'weft.candidates = [{ops = [0, 999]}, '))
+        self.fails(2, 'select', 'more.mlir', '--start-from', 'select', says=['[0, 999]', 'may not share a kernel'])
+        self.write('plain.mlir', self.weft('compile', *TINY, '--stop-after', 'attention').out)
+        self.fails(2, 'select', 'plain.mlir', '--start-from', 'select', says=['no weft.candidates', '--stop-after fuse'])
 
     def test_files_of_several_variants(self):
         self.write('several.mlir', self.weft('compile', *LAYER, '--stop-after', 'attention').out)
@@ -154,6 +186,20 @@ class Choices(CommandTest):
         result = self.fails(3, 'select', *CORE, '--max-memory', '1K')
         self.assertRegex(result.err, r'[0-9]')  # the smallest peak found
 
+    def test_memory_limit_that_one_variant_meets(self):
+        core = ['attention', '--dim', 'b=1', '--dim', 'h=2', '--dim', 'j=7', '--dim', 'p=5']
+        free = {variant['name'] for variant in self.weft('select', *core, '--json').json()['variants']}
+        result = self.weft('select', *core, '--max-memory', '450')
+        self.assertIn('variant decompose-softmax-64 has no plan: ', result.out)
+        self.assertIn('the smallest peak found is', result.out)
+        kept = {variant['name'] for variant in self.weft('select', *core, '--max-memory', '450', '--json').json()['variants']}
+        self.assertEqual((free, kept), ({'unchanged', 'decompose-softmax-64'}, {'unchanged'}))
+
+    def test_infeasible_pin_names_the_nearest(self):
+        message = self.fails(3, 'select', *CORE, '--pin', 'score=kjbh', says=['--pin score=kjbh', 'legal and nearest: ']).err
+        nearest = message.split('legal and nearest: ')[1].split(',')[0]
+        self.weft('select', *CORE, '--pin', f'score={nearest}')
+
     def test_dot(self):
         self.weft('select', *CORE, '--dot', 'graph.dot')
         text = (self.folder / 'graph.dot').read_text()
@@ -223,6 +269,20 @@ class Views(CommandTest):
         self.assertIn(f"{refused['code']} {refused['reason']}", text)
         self.assertIn('would save', text)
         self.fails(2, 'explain', 'out', '--fusion', 'nothing,0', says=["'nothing'"])
+
+    def test_stacking(self):
+        """Attempts to stack are told by the names that the projections had before they were stacked."""
+        text = self.weft('explain', 'out', '--fusion', 'q_product,k_product').out
+        self.assertIn('stacking q_product, k_product: allowed', text)
+        self.assertIn(self.plan['variant'], text)
+
+    def test_copied_slices_say_why(self):
+        self.write('slices.mlir', '!x = tensor<64x64xf16, #weft.axes<j, i>>\n!s = tensor<64x32xf16, #weft.axes<j, i>>\n'
+                   'weft.graph @g(%x: !x) -> (!x, !s) {\n  %r = weft.relu %x : !x\n'
+                   '  %s = weft.slice %r {axis = i, start = 32, size = 32} : !x -> !s\n  %t = weft.exp %s : !s\n'
+                   '  weft.return %r, %t : !x, !s\n}\n')
+        self.weft('compile', 'slices.mlir', '--stop-after', 'emit', '--pin', 's=ji', '-o', 'slices')
+        self.assertIn('is a copy: V001 part-axis-not-slowest (i in ji)', self.weft('explain', 'slices').out)
 
     def test_movement(self):
         ledger = self.weft('explain', 'out', '--movement', '--json').json()

@@ -190,6 +190,32 @@ TEST_CASE("a slice that would break the alignment is no view") {
   CHECK(only<ViewKnobs>(enumerate(builder.build({y}), device()).legal).empty());
 }
 
+TEST_CASE("every family describes its knobs") {
+  KernelBuilder builder("softmax", {{'i', 8}, {'j', 4}});
+  const int x = builder.input("x", "ji");
+  const Kernel kernel = builder.build({builder.op("softmax", OperatorClass::normalization, {x}, "y", "ji", "i")});
+  const LoopKnobs scalar{.vectorAxis = -1};
+  CHECK(describe(kernel, scalar) == "scalar, 128 threads a block");
+  LoopKnobs loop{.vectorAxis = 0, .vectorWidth = 8, .laneAxis = 0, .reduction = ReductionMapping::warp, .threads = 128, .threadsPerRow = 32};
+  CHECK(describe(kernel, loop) == "vector 8 x f16 along i, one warp a row, 4 rows a block");
+  loop.threadsPerRow = 16;
+  CHECK(describe(kernel, loop) == "vector 8 x f16 along i, 16 lanes of a warp a row, 8 rows a block");
+  loop.reduction = ReductionMapping::block, loop.threadsPerRow = 128;
+  CHECK(describe(kernel, loop).starts_with("vector 8 x f16 along i, one block of 128 threads a row"));
+  loop.reduction = ReductionMapping::sequential, loop.vectorWidth = 1, loop.laneAxis = 1;
+  CHECK(describe(kernel, loop) == "one element a thread along i, lanes along j, one thread a row, 128 threads a block");
+  CHECK(describe(kernel, TransposeKnobs{.tile = 64, .vectorWidth = 4, .threads = 256}) == "tile 64 x 64, vector 4, 256 threads a block");
+  CHECK(describe(kernel, ContractionKnobs{}) == "plain FMA (placeholder), tile 64 x 64 x 16, 4 x 4 a thread");
+  CHECK(describe(kernel, ViewKnobs{}) == "view, no kernel");
+  // Whatever families there are: the texts tell them apart.
+  std::set<std::string> texts;
+  const auto add = [&]<size_t... family>(std::index_sequence<family...>) {
+    (texts.insert(describe(kernel, Knobs(std::in_place_index<family>))), ...);
+  };
+  add(std::make_index_sequence<std::variant_size_v<Knobs>>());
+  CHECK(texts.size() == std::variant_size_v<Knobs>);
+}
+
 TEST_CASE("a slice that moves elements says why it is no view") {
   const auto copied = [](const Kernel &kernel, const Layout &from, const Layout &to, Knobs knobs = LoopKnobs{}) {
     return whyCopied(kernel, {.inputs = {from}, .outputs = {to}, .knobs = knobs}).value_or("");

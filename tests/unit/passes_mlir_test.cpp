@@ -276,6 +276,37 @@ weft.graph @g(%x: !bji) -> tensor<2x3x4xf32, #weft.axes<b, j, i>> {
 })";
   CHECK(verdictOf(movement, {0, 1}) == "F060 movement-op (s)");
 
+  const std::string twice = types + R"(
+!bjk = tensor<2x3x3xf32, #weft.axes<b, j, k>>
+weft.graph @g(%x: !bjk) -> !bjk {
+  %r = weft.relu %x : !bjk
+  %y = weft.add %r, %r along (b, k, j) : !bjk, !bjk
+  weft.return %y : !bjk
+})";
+  CHECK(verdictOf(twice, {0, 1}) == "F002 axis-identified-twice (tensor 'r' is read under two index maps inside one kernel)");
+
+  const std::string subVectors = types + R"(
+!bjn = tensor<2x3x2xf32, #weft.axes<b, j, n>>
+weft.graph @g(%x: !bji) -> (!bji, !bjn, !bjn) {
+  %e = weft.exp %x : !bji
+  %y, %m, %d = weft.local_softmax %e over i {tile = 4} : !bji -> !bji, !bjn, !bjn
+  %z = weft.softmax %y over i : !bji
+  weft.return %z, %m, %d : !bji, !bjn, !bjn
+})";
+  CHECK(verdictOf(subVectors, {0, 1}) == "accepted");
+  CHECK(verdictOf(subVectors, {1, 2}).starts_with("F042 sub-vector-access"));
+
+  const std::string region = types + R"(
+weft.graph @g(%x: !bji) -> !bji {
+  %r = weft.kernel @fixed (%a = %x : !bji) -> (!bji) {
+    %s = weft.relu %a : !bji
+    weft.yield %s : !bji
+  }
+  %y = weft.tanh %r : !bji
+  weft.return %y : !bji
+})";
+  CHECK(verdictOf(region, {0, 1}).starts_with("F061 already-fused"));
+
   const std::string independent = types + R"(
 weft.graph @g(%x: !bji, %y: tensor<2x3x9xf32, #weft.axes<b, j, u>>) -> (!bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>) {
   %a = weft.relu %x : !bji

@@ -6,6 +6,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -39,24 +40,65 @@ const CommandRow commandRows[] = {
     {"devices", "the GPUs that weft can choose for, with the source of every figure", addDevices},
 };
 
-constexpr int usageError = int(ErrorKind::badInput);
+std::string_view nameOf(ErrorKind kind) {
+  switch (kind) {
+  case ErrorKind::checkFailed: return "check-failed";
+  case ErrorKind::badInput: return "bad-input";
+  case ErrorKind::unsupported: return "unsupported";
+  case ErrorKind::strictMiss: return "strict-miss";
+  }
+  return "check-failed";
+}
 
-int fail(int exitCode, const std::string &message) {
+/// What was typed; errors are told before, and whether or not, CLI11 understood it.
+struct Typed {
+  std::vector<std::string> arguments;
+
+  Typed(int count, char **texts) : arguments(texts + std::min(count, 1), texts + count) {}
+  bool wantsJson() const { return std::find(arguments.begin(), arguments.end(), "--json") != arguments.end(); }
+  std::string command() const { return arguments.empty() ? "" : arguments.front(); }
+};
+
+/// The message on standard error; with --json an object on standard output as well, so that a script reads one stream.
+int fail(ErrorKind kind, const std::string &message, const Typed &typed) {
+  if (typed.wantsJson()) {
+    const nlohmann::json error = {{"exitCode", int(kind)}, {"kind", nameOf(kind)}, {"message", message}};
+    fmt::print("{}\n", nlohmann::json{{"error", error}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
   std::fflush(stdout);
   fmt::print(stderr, "weft: error: {}\n", message);
-  return exitCode;
+  return int(kind);
+}
+
+/// An option that the command does not have, with the nearest it has; empty if there is none.
+std::string unknownOption(const CLI::App &command, const Typed &typed) {
+  std::vector<std::string> known;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames()) known.push_back("--" + name);
+  for (const std::string &argument : typed.arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (!name.starts_with("--") || name == "--" || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = nearest(name, known);
+    return fmt::format("unknown option '{}'{} ({} --help lists all)", name,
+                       near.empty() ? "" : fmt::format("; nearest is '{}'", near),
+                       command.get_parent() ? "weft " + command.get_name() : command.get_name());
+  }
+  return "";
 }
 
 /// An error of the command line itself; CLI11 prints help through the same path.
-int usage(const CLI::App &root, const CLI::ParseError &error, int argumentCount, char **arguments) {
+int usage(const CLI::App &root, const CLI::ParseError &error, const Typed &typed) {
   if (error.get_exit_code() == 0) return root.exit(error);
   std::vector<std::string> names;
   for (const CommandRow &row : commandRows) names.emplace_back(row.name);
-  const std::string first = argumentCount > 1 ? arguments[1] : "";
+  const std::string first = typed.command();
   const bool known = std::find(names.begin(), names.end(), first) != names.end();
   if (!first.empty() && first[0] != '-' && !known)
-    return fail(usageError, fmt::format("unknown command '{}'{}", first, nearestAndKnown(first, names)));
-  return fail(usageError, fmt::format("{} (weft {}--help lists what there is)", error.what(), known ? first + " " : ""));
+    return fail(ErrorKind::badInput, fmt::format("unknown command '{}'{}", first, nearestAndKnown(first, names)), typed);
+  const std::string option = unknownOption(known ? *root.get_subcommand(first) : root, typed);
+  if (!option.empty()) return fail(ErrorKind::badInput, option, typed);
+  return fail(ErrorKind::badInput,
+              fmt::format("{} (weft {}--help lists what there is)", error.what(), known ? first + " " : ""), typed);
 }
 
 }  // namespace
@@ -65,6 +107,7 @@ int runCommandLine(int argumentCount, char **arguments) {
   CLI::App root("weft: a transformer layer in, chosen layouts and readable CUDA out", "weft");
   root.set_version_flag("--version", "weft 0.1.0");
   root.require_subcommand(1);
+  const Typed typed(argumentCount, arguments);
   int exitCode = 0;
   bool json = false;
   for (const CommandRow &row : commandRows) {
@@ -76,13 +119,13 @@ int runCommandLine(int argumentCount, char **arguments) {
     root.parse(argumentCount, arguments);
     return exitCode;
   } catch (const CLI::ParseError &error) {
-    return usage(root, error, argumentCount, arguments);
+    return usage(root, error, typed);
   } catch (const Error &error) {
-    return fail(int(error.kind), error.what());
+    return fail(error.kind, error.what(), typed);
   } catch (const std::bad_alloc &) {
-    return fail(int(ErrorKind::checkFailed), "out of memory: the host could not give what this command needs");
+    return fail(ErrorKind::checkFailed, "out of memory: the host could not give what this command needs", typed);
   } catch (const std::exception &error) {
-    return fail(int(ErrorKind::checkFailed), fmt::format("internal error: {}", error.what()));
+    return fail(ErrorKind::checkFailed, fmt::format("internal error: {}", error.what()), typed);
   }
 }
 

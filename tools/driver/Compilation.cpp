@@ -7,6 +7,7 @@
 #include "passes/Describe.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/PinAdvice.h"
 #include "tools/driver/VariantFile.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -139,7 +140,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     ProposedVariant whole;
     whole.rewrites = variant.rewrites;
     whole.module = variant.module.get().clone();
-    detachFusions(graphOf(*whole.module));
+    if (first < Phase::configure) detachFusions(graphOf(*whole.module));
     result.push_back(std::move(whole));
     return result;
   }
@@ -151,6 +152,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     proposed.rewrites = variant.rewrites;
     proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(), rewritten.rewrites.end());
     proposed.module = std::move(rewritten.module);
+    proposed.stackings = std::move(rewritten.stackings);
     result.push_back(std::move(proposed));
   }
   return result;
@@ -232,7 +234,9 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
       missingSomewhere = missing;
       continue;
     }
-    variant.fusions = proposeFusions(graphOf(*variant.module), options);
+    mlir::Operation *graph = graphOf(*variant.module);
+    variant.fusions = first >= Phase::configure ? attachedFusions(graph) : proposeFusions(graph, options);
+    detachFusions(graph);
     if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
     else kept.push_back(std::move(variant));
   }
@@ -260,6 +264,22 @@ void Compilation::pin(select::Problem &problem, const std::vector<Pin> &pins, st
       }
 }
 
+/// For each pin the orders near it that could be pinned, in the first variant that has the tensor.
+std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const {
+  std::string advice;
+  for (const ProposedVariant &variant : proposed) {
+    select::Problem problem = toProblem(graphOf(variant.module.get()), variant.rewrites, variant.fusions);
+    std::set<std::string> found;
+    pin(problem, pins, found);
+    std::vector<int> pinned;
+    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
+      if (found.contains(problem.tensors[tensor].name)) pinned.push_back(int(tensor));
+    advice += pinAdvice(problem, pinned, prices->device());
+    std::erase_if(pins, [&](const Pin &pin) { return found.contains(pin.tensor); });
+  }
+  return advice;
+}
+
 Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const {
   Selected result;
   std::set<std::string> found, names;
@@ -280,7 +300,12 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
     if (!found.contains(pin.tensor))
       throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
                             nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
-  select::VariantSelections selections = select::selectVariants(std::move(problems), *prices);
+  select::VariantSelections selections;
+  try {
+    selections = select::selectVariants(std::move(problems), *prices);
+  } catch (const Error &error) {
+    throw Error(error.kind, error.what() + adviceOn(pins, proposed));
+  }
   for (size_t v = 0; v < proposed.size(); ++v)
     if (selections.solved[v])
       result.variants.push_back({.proposed = std::move(proposed[v]), .selection = std::move(*selections.solved[v])});
@@ -300,7 +325,8 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
     std::vector<ProposedVariant> result;
     for (const ProposedVariant &variant : variants)
       result.push_back({.rewrites = variant.rewrites, .module = variant.module.get().clone(),
-                        .fusions = variant.fusions, .forced = variant.forced, .forbidden = variant.forbidden});
+                        .fusions = variant.fusions, .stackings = variant.stackings, .forced = variant.forced,
+                        .forbidden = variant.forbidden});
     return result;
   };
   if (!pins.empty()) copies = copy(proposed);

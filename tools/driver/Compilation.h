@@ -23,6 +23,7 @@ struct ProposedVariant {
   std::vector<std::string> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionResult fusions;
+  std::vector<FusionRecord> stackings = {};         ///< attempts to stack projections; op numbers of the imported graph
   std::set<std::pair<int, int>> forced, forbidden;  ///< ops of this graph that --fuse and --no-fuse name
   std::string name() const;                         ///< rewrites joined by '+'; "unchanged" for none
 };
@@ -64,7 +65,8 @@ public:
   const models::Description &description() const { return described; }
   mlir::ModuleOp graph() const { return *imported.front().module; }
 
-  /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are.
+  /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are; from Phase::configure
+  /// on, so are the candidates that they carry.
   std::vector<ProposedVariant> propose(Phase first) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
@@ -87,6 +89,7 @@ private:
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, Phase first, Phase last) const;
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
   void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
+  std::string adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const;
   Selected selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const;
 
   ModelFlags modelFlags;

@@ -166,7 +166,7 @@ bool KeepFlags::keeps(const std::string &kind) const { return std::ranges::find(
 
 void PhaseFlags::declare(CLI::App &command) {
   command.add_option("--start-from", startFrom,
-                     "first phase: import; algebra, attention or fuse on a graph; lower, emit or build on an artifact")
+                     fmt::format("{}; lower, emit or build on an artifact", startFromHelp))
       ->capture_default_str()->type_name("PHASE");
   command.add_option("--stop-after", stopAfter, fmt::format("last phase: {}", fmt::join(phaseNames(), ", ")))
       ->capture_default_str()->type_name("PHASE");

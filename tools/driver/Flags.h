@@ -84,6 +84,11 @@ struct KeepFlags {
   bool keeps(const std::string &kind) const;
 };
 
+/// What --start-from takes, before an artifact exists. Configurations are a function of the candidates and the device, so
+/// configure and select start from the same file.
+constexpr const char *startFromHelp = "first phase: import; algebra, attention or fuse on a graph; configure or select on a "
+                                      "graph with candidates (--stop-after fuse)";
+
 /// --start-from, --stop-after.
 struct PhaseFlags {
   std::string startFrom = "import";

@@ -5,7 +5,7 @@
 #include "kernel/Error.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
-#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
 #include "passes/configure/Packing.h"
 #include "runtime/Sha256.h"
 #include "tools/driver/Compilation.h"
@@ -16,6 +16,8 @@
 #include "mlir/Parser/Parser.h"
 
 #include "llvm/ADT/DenseSet.h"
+
+#include <set>
 
 namespace weft::driver {
 namespace {
@@ -88,6 +90,42 @@ void refreshLayouts(runtime::Plan &plan) {
   }
 }
 
+LayoutTuple tupleOf(const Configuration &configuration) {
+  LayoutTuple tuple = configuration.inputs;
+  tuple.insert(tuple.end(), configuration.outputs.begin(), configuration.outputs.end());
+  return tuple;
+}
+
+/// "hpi bji -> bjhp".
+std::string printLayouts(const Kernel &kernel, const LayoutTuple &tuple) {
+  const std::vector<int> values = operandValues(kernel);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < tuple.size(); ++i) {
+    if (i == kernel.inputs.size()) texts.emplace_back("->");
+    Layout layout = tuple[i];
+    layout.offset = 0;
+    texts.push_back(layout.order.empty() ? "-" : print(layout, kernel, kernel.values[size_t(values[i])]));
+  }
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+/// The legal layouts that differ in the fewest operands, three of them.
+std::string nearestLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  constexpr size_t shown = 3;
+  const LayoutTuple wanted = tupleOf(configuration);
+  std::set<std::pair<int, std::string>> ranked;  // operands that differ, layouts
+  for (const ConfigurationSpace &space : configurationSpaces(kernel, device))
+    for (const LayoutTuple &tuple : space.tuples) {
+      int differing = 0;
+      for (size_t i = 0; i < tuple.size(); ++i) differing += tuple[i].order != wanted[i].order;
+      ranked.emplace(differing, printLayouts(kernel, tuple));
+      if (ranked.size() > shown) ranked.erase(std::prev(ranked.end()));
+    }
+  std::vector<std::string> texts;
+  for (const auto &[differing, text] : ranked) texts.push_back(text);
+  return texts.empty() ? "" : fmt::format("; legal and nearest: {}", fmt::join(texts, "; "));
+}
+
 void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   LayoutConstraints constraints;
   constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
@@ -101,10 +139,13 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
     if (others.size() < 3) others.push_back(describe(kernel, candidate.knobs));
     return !legal;
   });
+  if (!legal && others.empty())
+    throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}", kernel.name,
+                          printLayouts(kernel, tupleOf(configuration)), nearestLegal(kernel, configuration, device));
   if (!legal)
     throw Error::badInput("kernel '{}': '{}' is not legal with these layouts{}", kernel.name,
                           describe(kernel, configuration.knobs),
-                          others.empty() ? "; no configuration is" : fmt::format("; legal are, for example: {}", fmt::join(others, "; ")));
+                          fmt::format("; legal are, for example: {}", fmt::join(others, "; ")));
 }
 
 void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {

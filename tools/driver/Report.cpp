@@ -42,9 +42,9 @@ json variantsReport(const Selected &selected) {
   return list;
 }
 
-json fusionsReport(const FusionResult &fusions, const Device &device) {
+json recordsReport(const std::vector<FusionRecord> &records, const Device &device) {
   json list = json::array();
-  for (const FusionRecord &record : fusions.records)
+  for (const FusionRecord &record : records)
     list.push_back({{"pass", record.pass},
                     {"pattern", record.pattern},
                     {"ops", record.ops},
@@ -168,7 +168,8 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"variants", variantsReport(selected)},
           {"ops", best.selection.problem().ops},
           {"opLabels", opLabels(best.selection.problem())},
-          {"fusions", fusionsReport(best.proposed.fusions, compilation.costModel().device())},
+          {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
+          {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
           {"fusionPrices", fusionPricesReport(best.selection)},
           {"layouts", layoutsReport(best.selection)},
           {"alternatives", alternativesReport(best.selection, compilation.alternatives())},

@@ -25,13 +25,6 @@ struct CompileFlags {
   std::string output;
 };
 
-/// Phases that hand over lists instead of files cannot be started from.
-void checkFirst(Phase first) {
-  if (first == Phase::configure || first == Phase::select)
-    throw Error::unsupported("--start-from {}: the phases before it hand over configurations, not a file; start from fuse",
-                             nameOf(first));
-}
-
 void writeText(const CompileFlags &flags, const std::string &text) {
   writeFile(flags.output.empty() ? "-" : flags.output, text);
 }
@@ -85,7 +78,6 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
 
 int run(const CompileFlags &flags, bool json) {
   const Phase first = flags.phases.first(), last = flags.phases.last();
-  checkFirst(first);
   flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");

@@ -19,13 +19,6 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
                                 : measuredCostModel(target.device(), target.profile, target.strict);
 }
 
-/// The device comes from the plan. One for which nothing can be emitted is taken only with --target, as compile does.
-void checkDevice(const runtime::Plan &plan, const TargetFlags &target, const std::string &folder) {
-  if (!findDevice(plan.device).canEmit && target.target.empty())
-    throw Error::badInput("{}/plan.json: device {} is model-only, but target is {}; --target {} says that this is meant",
-                          folder, plan.device, plan.target, plan.target);
-}
-
 /// Puts hand-edited files back over generated text, and builds exactly them.
 void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &edited, EmittedPlan &emitted,
                runtime::Plan &plan) {
@@ -62,7 +55,6 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
 int emitAgain(EmitRequest request, bool json) {
   request.keep.check();
   const runtime::Artifact before = runtime::readArtifact(request.folder);
-  checkDevice(before.plan, request.target, request.folder);
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();

@@ -53,6 +53,11 @@ Ops resolve(const runtime::Artifact &artifact, const std::string &name) {
   throw Error::badInput("no kernel or op '{}'{}", name, nearestAndKnown(name, known));
 }
 
+bool isOp(const runtime::Artifact &artifact, const std::string &name) {
+  const json &names = artifact.report.at("opLabels");
+  return std::find(names.begin(), names.end(), json(name)) != names.end();
+}
+
 std::string kernelOf(const runtime::Artifact &artifact, const Ops &ops) {
   for (const auto &[kernel, list] : artifact.report.at("kernelOps").items())
     if (const Ops held = opsOf(list); std::includes(held.begin(), held.end(), ops.begin(), ops.end())) return kernel;
@@ -103,18 +108,42 @@ std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Op
   return text;
 }
 
+/// Attempts to stack two projections, by the names of their results: the ops themselves are gone where it was done.
+std::vector<json> stackings(const runtime::Artifact &artifact, const std::string &first, const std::string &second) {
+  std::vector<json> found;
+  for (const json &record : artifact.report.value("stackings", json::array())) {
+    const std::vector<std::string> names = record["opNames"];
+    if (names == std::vector{first, second} || names == std::vector{second, first}) found.push_back(record);
+  }
+  return found;
+}
+
+std::string printStacking(const json &record, const std::string &variant) {
+  const std::vector<std::string> names = record["opNames"];
+  if (record["accepted"].get<bool>())
+    return fmt::format("stacking {}: allowed, {}; the chosen variant is {}\n", fmt::join(names, ", "), savings(record, false), variant);
+  return fmt::format("stacking {}: not possible: {} {} ({}), {}\n", fmt::join(names, ", "), record["code"].get<std::string>(),
+                     record["reason"].get<std::string>(), record["detail"].get<std::string>(), savings(record, false));
+}
+
 }  // namespace
 
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair) {
   const auto [first, second] = parsePair(pair, "--fusion");
+  const std::vector<json> stacked = stackings(artifact, first, second);
+  std::string stackingText;
+  for (const json &record : stacked) stackingText += printStacking(record, artifact.plan.variant);
+  const auto exists = [&](const std::string &name) { return isOp(artifact, name); };
+  if (!stacked.empty() && (!exists(first) || !exists(second)))
+    return {.text = stackingText, .json = {{"stackings", stacked}}};
   const Ops a = resolve(artifact, first), b = resolve(artifact, second);
   Ops both = a;
   both.insert(b.begin(), b.end());
   const std::string kernel = kernelOf(artifact, both);
   const std::vector<json> records = attempts(artifact.report.at("fusions"), a, b);
-  std::string text;
+  std::string text = stackingText;
   if (!kernel.empty()) {
-    text = fmt::format("fused: both are in {}\n", kernel);
+    text += fmt::format("fused: both are in {}\n", kernel);
     const json notes = artifact.report.value("fusionNotes", json::object()).value(kernel, json::array());
     if (!notes.empty()) text += notes.front().get<std::string>() + "\n";
   } else {
@@ -123,7 +152,7 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
     if (records.empty()) text += "not fused: no pattern relates them (they exchange no tensor and share no operand)\n";
   }
   text += planPrices(artifact, a, b);
-  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}}};
+  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"stackings", stacked}}};
 }
 
 }  // namespace weft::driver

@@ -89,8 +89,8 @@ std::string text(const Selected &selected, int alternatives) {
 int run(const SelectFlags &flags, bool json) {
   Compilation compilation(flags.model, flags.choices, flags.target);
   const Phase first = parsePhase(flags.startFrom);
-  if (first > Phase::fuse)
-    throw Error::badInput("--start-from {}: selection starts from import, algebra, attention or fuse", flags.startFrom);
+  if (first > Phase::select)
+    throw Error::badInput("--start-from {}: lies after select", flags.startFrom);
   compilation.import(first);
   const Selected selected = compilation.select(compilation.propose(first));
   if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(selected.best()));
@@ -110,7 +110,7 @@ Action addSelect(CLI::App &command) {
   flags->model.declare(command);
   flags->choices.declare(command);
   flags->target.declare(command, false);
-  command.add_option("--start-from", flags->startFrom, "import, algebra or attention; fuse for a graph that is rewritten already")
+  command.add_option("--start-from", flags->startFrom, startFromHelp)
       ->capture_default_str()->type_name("PHASE");
   command.add_option("--dot", flags->dot, "draw the selection graph for Graphviz")->type_name("FILE");
   command.add_option("-o,--output", flags->output, "write the graph with the chosen kernels")->type_name("FILE");

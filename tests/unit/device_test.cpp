@@ -1,0 +1,79 @@
+// Device files: what is embedded is sound, and a broken description is refused by name.
+#include "kernel/Device.h"
+#include "kernel/Error.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+
+using namespace weft;
+using nlohmann::json;
+
+namespace {
+
+json goodDevice() {
+  const Device &h200 = findDevice("h200");
+  json sources = json::object();
+  for (const auto &[figure, source] : h200.sources) sources[figure] = source;
+  return {{"name", "toy"}, {"title", "a toy"}, {"architecture", "sm_80"}, {"canEmit", true}, {"multiprocessors", 4},
+          {"copyBandwidth", 8e11}, {"peakBandwidth", 9e11}, {"l2Bytes", 4e6}, {"tensorFlops", {{"f16", 1e14}}},
+          {"fmaFlops", 1e13}, {"launchSeconds", 2e-6}, {"sharedMemoryPerBlock", 65536}, {"sources", sources}};
+}
+
+/// The message of the Error(badInput) that an edit provokes; it must name the file.
+std::string refusalOf(const std::function<void(json &)> &edit) {
+  json device = goodDevice();
+  edit(device);
+  try {
+    parseDevice(device.dump(), "toy.json");
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+    CHECK(std::string(error.what()).starts_with("toy.json: "));
+    return error.what();
+  }
+  return "";
+}
+
+bool says(const std::string &message, const std::string &text) { return message.find(text) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a device description is read whole") {
+  const Device toy = parseDevice(goodDevice().dump(), "toy.json");
+  CHECK(toy.name == "toy");
+  CHECK(toy.multiprocessors == 4);
+  CHECK(toy.tensorFlops == std::map<DType, double>{{DType::f16, 1e14}});
+  CHECK(toy.sharedMemoryPerBlock == 65536);
+}
+
+TEST_CASE("broken device descriptions name the file and the member") {
+  for (const char *text : {"", "{", "not json"}) CHECK_THROWS_WITH(parseDevice(text, "toy.json"), Catch::Contains("toy.json: not JSON"));
+  for (const char *text : {"[]", "3", "null"}) CHECK_THROWS_AS(parseDevice(text, "toy.json"), Error);
+  for (const char *member : {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "tensorFlops", "fmaFlops",
+                             "launchSeconds", "sharedMemoryPerBlock", "sources"}) {
+    INFO(member);
+    CHECK(says(refusalOf([&](json &device) { device.erase(member); }), member));
+  }
+  for (const json &value : {json(0), json(-1), json("many"), json(nullptr)})
+    CHECK(says(refusalOf([&](json &device) { device["copyBandwidth"] = value; }), "'copyBandwidth' must be a positive number"));
+  CHECK(says(refusalOf([](json &device) { device["sources"].erase("l2Bytes"); }), "'l2Bytes' names no source"));
+  CHECK(says(refusalOf([](json &device) { device["sources"]["l2Bytes"] = 7; }), "'l2Bytes' names no source"));
+  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["f17"] = 1e12; }), "unknown element type 'f17'"));
+  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["bf16"] = -1e12; }), "'tensorFlops' must be a positive number"));
+}
+
+TEST_CASE("every embedded device is plausible and names the source of each figure") {
+  REQUIRE(devices().size() >= 6);
+  for (const Device &device : devices()) {
+    INFO(device.name);
+    CHECK(&findDevice(device.name) == &device);
+    CHECK(device.copyBandwidth < device.peakBandwidth);
+    CHECK(device.architecture.starts_with("sm_"));
+    for (const char *figure : {"multiprocessors", "copyBandwidth", "peakBandwidth", "l2Bytes", "tensorFlops", "fmaFlops",
+                               "launchSeconds", "sharedMemoryPerBlock"})
+      CHECK(device.sources.contains(figure));
+    for (const auto &[type, flops] : device.tensorFlops) CHECK(flops > device.fmaFlops);
+  }
+  CHECK_THROWS_WITH(findDevice("h20"), Catch::Contains("unknown device 'h20'") && Catch::Contains("nearest is 'h200'"));
+}
