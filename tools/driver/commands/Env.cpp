@@ -3,6 +3,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/Build.h"
+#include "runtime/CublasLt.h"
 #include "runtime/Environment.h"
 
 #include <fmt/format.h>
@@ -18,8 +19,11 @@ nlohmann::json toJson() {
                      {"value", value ? nlohmann::json(*value) : nlohmann::json()}});
   }
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
+  const runtime::CublasLtLocation cublasLt = runtime::findCublasLt();
+  const std::string cublasLtVersion = cublasLt.library.empty() ? "" : libraryVersionText(cublasLt.version);
   return {{"variables", knobs},
           {"nvrtc", {{"library", nvrtc.library.string()}, {"version", nvrtc.version}, {"searched", nvrtc.searched}}},
+          {"cublasLt", {{"library", cublasLt.library.string()}, {"version", cublasLtVersion}, {"searched", cublasLt.searched}}},
           {"cache", runtime::cacheFolder().string()},
           {"workers", runtime::workerCount()}};
 }
@@ -30,12 +34,15 @@ std::string text(const nlohmann::json &environment) {
   for (const nlohmann::json &knob : environment["variables"])
     table.addRow({knob["name"], knob["value"].is_null() ? "-" : knob["value"].get<std::string>(),
                   knob["effect"] == nameOf(runtime::KnobEffect::changesOutput) ? "yes" : "no", knob["meaning"]});
-  const nlohmann::json &nvrtc = environment["nvrtc"];
-  const std::string library = nvrtc["library"];
-  std::string result = table.print();
-  result += library.empty() ? "\nNVRTC: none; searched:\n" : fmt::format("\nNVRTC {}: {}\n", nvrtc["version"].get<std::string>(), library);
-  if (library.empty())
-    for (const nlohmann::json &place : nvrtc["searched"]) result += "  " + place.get<std::string>() + "\n";
+  std::string result = table.print() + "\n";
+  for (const auto &[name, member] : {std::pair("NVRTC", "nvrtc"), std::pair("cuBLASLt", "cublasLt")}) {
+    const nlohmann::json &found = environment[member];
+    const std::string library = found["library"];
+    result += library.empty() ? fmt::format("{}: none; searched:\n", name)
+                              : fmt::format("{} {}: {}\n", name, found["version"].get<std::string>(), library);
+    if (library.empty())
+      for (const nlohmann::json &place : found["searched"]) result += "  " + place.get<std::string>() + "\n";
+  }
   return result + fmt::format("cache: {}\nbuild workers: {}\n", environment["cache"].get<std::string>(),
                               environment["workers"].get<int>());
 }
