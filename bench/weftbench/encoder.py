@@ -51,7 +51,7 @@ def our_contenders(result, settings, preset, layer, module, x, batch, length):
         except reference.WrongResult as error:
             result.failures[label] = str(error)
             continue
-        result.extra.setdefault('weft device bytes beyond parameters', {})[label] = artifact.device_bytes() - artifact.parameter_bytes()
+        result.extra[f'{label} workspace'] = f'{(artifact.device_bytes() - artifact.parameter_bytes()) / 1e6:.1f} MB'
         contenders.append(timing.GraphContender(label, lambda _, a=artifact, o=out: a.launch([x], o)))
     return contenders
 
