@@ -121,17 +121,18 @@ void SafetensorsFile::requireExactly(const std::vector<const PlanTensor *> &expe
   for (const auto &[name, entry] : all)
     if (std::ranges::find(known, name) == known.end())
       throw Error::badInput("{}: tensor '{}' is none that is read{}", path.string(), name, nearestAndKnown(name, known));
-  for (const PlanTensor *tensor : expected) {
-    const std::string_view dtype = storedNameOf(*parseDType(tensor->dtype));
-    const auto found = all.find(tensor->logical);
-    if (found == all.end())
-      throw Error::badInput("{}: tensor '{}' is missing; expected: {} {} ({})", path.string(), tensor->logical, dtype,
-                            shapeText(tensor->extents), fmt::join(tensor->axes, ", "));
-    const Entry &entry = found->second;
-    if (entry.dtype != dtype || entry.shape != tensor->extents)
-      throw Error::badInput("{}: tensor '{}' is {} {}; expected: {} {} ({})", path.string(), tensor->logical, entry.dtype,
-                            shapeText(entry.shape), dtype, shapeText(tensor->extents), fmt::join(tensor->axes, ", "));
-  }
+  for (const PlanTensor *tensor : expected) requireTensor(*tensor);
+}
+
+void SafetensorsFile::requireTensor(const PlanTensor &expected) const {
+  const std::string wanted = fmt::format("{} {} ({})", storedNameOf(*parseDType(expected.dtype)), shapeText(expected.extents),
+                                         fmt::join(expected.axes, ", "));
+  const auto found = all.find(expected.logical);
+  if (found == all.end())
+    throw Error::badInput("{}: tensor '{}' is missing; expected: {}", path.string(), expected.logical, wanted);
+  const Entry &entry = found->second;
+  if (entry.dtype != storedNameOf(*parseDType(expected.dtype)) || entry.shape != expected.extents)
+    throw Error::badInput("{}: tensor '{}' is {} {}; expected: {}", path.string(), expected.logical, entry.dtype, shapeText(entry.shape), wanted);
 }
 
 std::vector<std::byte> SafetensorsFile::read(const std::string &name) const {

@@ -32,6 +32,8 @@ public:
   /// Throws Error(badInput) unless the file has exactly the `expected` tensors (by logical name), each with its dtype and
   /// extents: what is missing, what is too much with the nearest name, what is there and what was expected.
   void requireExactly(const std::vector<const PlanTensor *> &expected) const;
+  /// Throws Error(badInput) unless the file has this tensor, with its dtype and extents.
+  void requireTensor(const PlanTensor &expected) const;
   std::vector<std::byte> read(const std::string &name) const;
 
 private:

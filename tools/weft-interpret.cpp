@@ -1,8 +1,13 @@
 // weft-interpret FILE.mlir: evaluates graphs with the reference interpreter. Self-checking graphs (without arguments) are
 // all run, and some weft.expect_close must be among them; with --against two files' graphs are compared on the same
-// random arguments. Exit 1: a check failed; 2: usage, or nothing to check.
+// random arguments; with --inputs and --expect one graph's results with those of a file, as `weft run` reads and writes them.
+// Exit 1: a check failed; 2: usage, or nothing to check.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "kernel/reference/StoredElement.h"
+#include "passes/Describe.h"
+#include "runtime/Safetensors.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -17,7 +22,7 @@ namespace {
 using namespace weft;
 
 struct Options {
-  std::string file, against, graph, precision = "f64";
+  std::string file, against, graph, inputs, expected, precision = "f64";
   uint64_t seed = 1;
   bool random = false;
   double absolute = 1e-4, relative = 1e-4;
@@ -95,6 +100,38 @@ int runAll(const std::vector<GraphOp> &graphs, const Options &options) {
   return status;
 }
 
+/// The tensor that a file holds for a value, by the name it was written with.
+TensorValue read(const runtime::SafetensorsFile &file, mlir::Value value) {
+  const std::string name = writtenName(value);
+  const DType dtype = *toDType(value.getType());
+  runtime::PlanTensor wanted{.name = name, .logical = name, .dtype = std::string(nameOf(dtype)), .axes = axisNames(value.getType()),
+                             .extents = extents(value.getType())};
+  file.requireTensor(wanted);
+  const std::vector<std::byte> stored = file.read(name);
+  TensorValue result{.shape = wanted.extents, .elements = {}};
+  for (size_t at = 0; at < stored.size(); at += size_t(sizeOf(dtype)))
+    result.elements.push_back(reference::loadElement(dtype, stored.data() + at));
+  return result;
+}
+
+/// One graph on the arguments of a file against the results of another.
+int compareWithFile(GraphOp graph, const Options &options) {
+  const runtime::SafetensorsFile inputs(options.inputs), expected(options.expected);
+  mlir::Block &body = graph->getRegion(0).front();
+  std::vector<TensorValue> arguments;
+  for (mlir::BlockArgument argument : body.getArguments()) arguments.push_back(read(inputs, argument));
+  const auto results = interpret(graph, arguments, options.interpreter);
+  if (mlir::failed(results)) return 1;
+  bool equal = true;
+  for (const auto &[result, value] : llvm::zip(*results, body.getTerminator()->getOperands())) {
+    const double worst = distance(read(expected, value), result, options.absolute, options.relative);
+    equal &= worst <= 1;  // not a number is no agreement
+    fmt::print("{}: {}: worst ratio {:.3g} of the tolerance (absolute {}, relative {})\n", writtenName(value), worst <= 1 ? "equal" : "differs",
+               worst, options.absolute, options.relative);
+  }
+  return equal ? 0 : 1;
+}
+
 int run(const Options &options) {
   mlir::DialectRegistry registry;
   registry.insert<WeftDialect>();
@@ -104,6 +141,8 @@ int run(const Options &options) {
   const mlir::OwningOpRef<mlir::ModuleOp> module = parse(options.file);
   if (!module) return 2;
   const std::vector<GraphOp> graphs = graphsOf(*module, options.graph);
+  if (!options.inputs.empty() && graphs.size() == 1) return compareWithFile(graphs.front(), options);
+  if (!options.inputs.empty()) throw Error::badInput("{} graphs: --inputs belongs to one, name it with --graph", graphs.size());
   if (options.against.empty()) return runAll(graphs, options);
   const mlir::OwningOpRef<mlir::ModuleOp> other = parse(options.against);
   return other ? compareFiles(graphs, graphsOf(*other, options.graph), options) : 2;
@@ -118,6 +157,12 @@ int main(int argc, char **argv) {
   app.add_option("--graph", options.graph, "only the graph of this name");
   CLI::Option *random = app.add_option("--random", options.seed, "seed of random arguments");
   app.add_option("--against", options.against, "compare with the graphs of this file on the same arguments");
+  CLI::Option *inputs = app.add_option("--inputs", options.inputs, "arguments, a safetensors file");
+  CLI::Option *expected = app.add_option("--expect", options.expected, "compare the results with this safetensors file");
+  inputs->needs(expected)->excludes("--random")->excludes("--against");
+  expected->needs(inputs);
+  app.add_option("--dropout-seed", options.interpreter.seed, "seed of dropout");
+  app.add_option("--dropout-step", options.interpreter.step, "step of dropout");
   app.add_option("--precision", options.precision)->check(CLI::IsMember({"f32", "f64"}));
   app.add_flag("--round", options.interpreter.roundToStorage, "round every value to its element type");
   app.add_option("--absolute", options.absolute, "tolerance of --against");
@@ -129,5 +174,10 @@ int main(int argc, char **argv) {
   }
   options.random = random->count() > 0;
   options.interpreter.precision = options.precision == "f32" ? Precision::f32 : Precision::f64;
-  return run(options);
+  try {
+    return run(options);
+  } catch (const Error &error) {
+    fmt::print(stderr, "weft-interpret: {}\n", error.what());
+    return int(error.kind);
+  }
 }

@@ -22,7 +22,10 @@ const TensorToWrite weights{.name = "wq", .dtype = DType::f16, .shape = {2, 3}, 
 const TensorToWrite bias{.name = "bq", .dtype = DType::f32, .shape = {3}, .elements = counting(12)};
 
 PlanTensor expectedTensor(const std::string &name, const std::string &dtype, std::vector<int64_t> extents) {
-  PlanTensor tensor{.name = name + "__packed", .logical = name, .dtype = dtype};
+  PlanTensor tensor;
+  tensor.name = name + "__packed";
+  tensor.logical = name;
+  tensor.dtype = dtype;
   tensor.extents = std::move(extents);
   tensor.axes.assign(tensor.extents.size(), "i");
   return tensor;
