@@ -88,6 +88,13 @@ class WorkloadFilesTest(CommandTest):
             self.weft('compile', 'graph.mlir', '-o', file.stem, env={'WEFT_NVRTC': 'none'})
 
 
+    def test_a_batch_of_one_head_compiles(self):
+        """Group seed004: along the axis of one head every stride is the same place."""
+        layer = ['attention', '--dim', 'b=4', '--dim', 'h=1', '--dim', 'j=64', '--dim', 'p=16', '--dtype', 'f32', '--attention', 'unfused']
+        self.weft('compile', *layer, '-o', 'plan', env={'WEFT_NVRTC': 'none'})
+        self.weft('emit', 'plan', env={'WEFT_NVRTC': 'none'})
+
+
 class RunTest(unittest.TestCase):
     def run_bench(self, *arguments):
         return subprocess.run([sys.executable, ROOT / 'bench/run', *arguments], capture_output=True, text=True, check=False)

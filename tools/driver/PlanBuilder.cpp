@@ -145,12 +145,19 @@ private:
     return names;
   }
 
+  /// Whether every element lies where these strides say. Along an axis of one element no stride is ever taken.
+  static bool isSamePlace(const runtime::PlanTensor &tensor, const std::vector<int64_t> &strides) {
+    for (size_t dimension = 0; dimension < strides.size(); ++dimension)
+      if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension]) return false;
+    return true;
+  }
+
   /// The plan tensor that holds `tensor` in `layout`.
   int find(int tensor, const Layout &layout) {
     const std::vector<int64_t> strides = stridesOf(layout, extentsOf(problem.tensors[size_t(tensor)]));
     // A view's offset belongs to the place, not to the reader: readers ask for strides.
     for (const int version : versions[tensor])
-      if (result.plan.tensors[size_t(version)].strides == strides) return version;
+      if (isSamePlace(result.plan.tensors[size_t(version)], strides)) return version;
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     if (source.isArgument && mayChoose(source)) return addTensor(tensor, layout, roleOfArgument(source));
     if (packedBy.contains(tensor)) return addPacked(tensor, layout);
