@@ -17,6 +17,7 @@ using namespace weft;
 using namespace weft::runtime;
 using nlohmann::json;
 using weft::test::exampleArtifact;
+using weft::test::kernelOf;
 using weft::test::TemporaryTestFolder;
 using weft::test::tensorOf;
 namespace fs = std::filesystem;
@@ -157,6 +158,12 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("parameter of another kernel") { plan.kernels[0].parameters[0].tensor = 2, expected = "parameter x"; }
   SECTION("parameter of unknown kind") { plan.kernels[0].parameters[0].kind = "seed", expected = "seed"; }
   SECTION("waits for itself") { plan.kernels[1].after = {1}, expected = "waits for kernel 1"; }
+  SECTION("read without waiting") { plan.kernels[1].after.clear(), expected = "(second): it shares buffer 1 with first, but does not wait"; }
+  SECTION("written while read") {
+    plan.kernels.push_back(kernelOf("third", 2, 1));
+    plan.kernels[2].after = {0};
+    expected = "(third): it shares buffer";
+  }
   SECTION("order") { std::swap(plan.kernels[0], plan.kernels[1]), expected = "waits for kernel 0"; }
   SECTION("read before written") {
     std::swap(plan.kernels[0], plan.kernels[1]);
@@ -169,6 +176,13 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("empty grid") { plan.kernels[1].grid[1] = 0, expected = "not positive"; }
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
              Catch::StartsWith("p: ") && Catch::Contains(expected));
+}
+
+TEST_CASE("waiting through others is waiting") {
+  Plan plan = exampleArtifact().plan;
+  plan.kernels.push_back(kernelOf("third", 2, 1));  // writes again what "second" has read and "first" had written
+  plan.kernels[2].after = {1};
+  CHECK_NOTHROW(verify(plan, "p"));
 }
 
 TEST_CASE("a view of a written buffer may be read") {
