@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "runtime/Executor.h"
 
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <new>
@@ -17,6 +18,7 @@ struct weft_artifact {
         executor(readArtifact(folder), context, {.ownExternals = false, .folder = folder, .onHang = [](const std::string &text) {
                                                    throw Error::checkFailed("{}", text);
                                                  }}) {
+    for (const std::string &warning : executor.warnings()) fmt::print(stderr, "weft: warning: {}\n", warning);
     for (const std::string &name : executor.parameters()) parameters.push_back(&executor.parameter(name));
   }
   const cuda::Context &context;
