@@ -3,6 +3,7 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import subprocess
 
 import torch
@@ -45,7 +46,11 @@ def compile_artifact(settings, name, arguments, edit=None):
             plan = json.loads((folder / 'plan.json').read_text())
             edit(plan)
             (folder / 'plan.json').write_text(json.dumps(plan, indent=2, sort_keys=True))
-            weft(settings, 'emit', folder)
+            try:
+                weft(settings, 'emit', folder)
+            except WeftFailed:
+                shutil.rmtree(folder)  # an edited plan with the kernels of before must not be found by a later run
+                raise
     return Artifact(settings, folder)
 
 
