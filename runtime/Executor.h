@@ -1,7 +1,7 @@
 // Runs an artifact on a GPU, without MLIR: its modules and one workspace, entry points as CUDA graphs, or kernel by kernel.
 //
 // Invariant: launch() of an entry point with pointers that it was launched with before neither allocates on the GPU nor waits.
-// An Executor is used by one thread at a time; the stream orders what it enqueues.
+// An Executor is used by one thread at a time. Its launches share one workspace: a stream orders them, or the caller's events.
 #pragma once
 
 #include "runtime/Launchable.h"

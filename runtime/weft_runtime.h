@@ -50,7 +50,8 @@ WEFT_API int weft_set_parameter(weft_artifact *artifact, const char *name, const
 WEFT_API int weft_set_dropout_key(weft_artifact *artifact, uint64_t seed, uint64_t step);
 
 /* Enqueues an entry point on a CUstream (or cudaStream_t), which may be capturing. `pointers`: of the inputs, then of the outputs, each a multiple
- * of 16 bytes. The first launch waits for each kernel in turn. */
+ * of 16 bytes. The first launch waits for each kernel in turn. Launches of one artifact share its workspace: on several streams, the caller orders
+ * them by events. */
 WEFT_API int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointers, int count, void *stream);
 
 /* GPU memory that the artifact holds: workspace, parameters, and copies of what callers cannot bring directly. */
