@@ -88,7 +88,9 @@ struct PlanKernel {
   int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
   std::string runnerUp;
   double runnerUpLoss = 0;
-  bool verified = false;             ///< exact text verified on a GPU
+  /// Of the exact text with its headers, flags and architecture; of a product: of problem, algorithm and library version.
+  std::string textHash;
+  std::string verifiedOn;            ///< GPU on which what textHash names agreed with fp64; empty: never (runtime/Stamps.h)
   bool operator==(const PlanKernel &) const = default;
 };
 

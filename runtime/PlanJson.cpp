@@ -101,7 +101,8 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("staticSharedBytes", kernel.staticSharedBytes);
   visit("runnerUp", kernel.runnerUp);
   visit("runnerUpLoss", kernel.runnerUpLoss);
-  visit("verified", kernel.verified);
+  visit("textHash", kernel.textHash);
+  visit("verifiedOn", kernel.verifiedOn);
 }
 
 void members(auto &&visit, Is<Plan> auto &plan) {

@@ -64,7 +64,6 @@ std::vector<Built> buildBatch(std::span<const Case> cases, const std::string &ar
     batch.push_back(std::move(built));
   }
   runtime::BuildOptions options;
-  options.useCache = false;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildResult> results = runtime::build(requests, options);
   for (size_t n = 0; n < batch.size(); ++n) {

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "runtime/Disassembler.h"
 #include "runtime/Sha256.h"
+#include "runtime/Stamps.h"
 #include "tools/driver/Console.h"
 
 namespace weft::driver {
@@ -125,6 +126,19 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
   for (size_t index = 0; index < planned.kernels.size(); ++index)
     emitOne(planned, index, architecture, notesOf, emitted);
   return emitted;
+}
+
+void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted) {
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  std::map<size_t, std::string> hashes;
+  for (size_t index = 0; index < emitted.requests.size(); ++index)
+    hashes[emitted.kernelOfRequest[index]] = runtime::textHashOf(emitted.requests[index], options);
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    runtime::PlanKernel &kernel = plan.kernels[index];
+    const std::string hash = kernel.library ? runtime::textHashOf(kernel) : hashes.contains(index) ? hashes[index] : "";
+    runtime::stamp(kernel, hash, runtime::shippedStamps());
+  }
 }
 
 BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary) {

@@ -54,6 +54,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   const FusionResult &fusions = selected.best().proposed.fusions;
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes(chosen, fusions); });
+  stampKernels(planned.plan, emitted);
   BuildSummary build;
   runtime::Artifact artifact;
   if (last >= Phase::build) {

@@ -80,6 +80,7 @@ int emitAgain(EmitRequest request, bool json) {
   for (const std::string &file : edited)
     printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
                                    : file + " differs from the generated text; the edit is kept");
+  stampKernels(planned.plan, emitted);
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) {

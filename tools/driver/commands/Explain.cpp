@@ -1,6 +1,7 @@
 // weft explain: why an artifact is as it is. Dispatch; the views are in Explain*.cpp.
 #include "tools/driver/commands/Explain.h"
 
+#include "runtime/Stamps.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 
@@ -15,7 +16,12 @@ struct ExplainFlags {
 };
 
 Explanation explain(const ExplainFlags &flags) {
-  const runtime::Artifact artifact = runtime::readArtifact(flags.folder);
+  runtime::Artifact artifact = runtime::readArtifact(flags.folder);
+  const runtime::Stamps here = runtime::readStamps(runtime::machineStampsFile());
+  for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
+    runtime::stamp(kernel, kernel.textHash, runtime::shippedStamps());
+    runtime::stamp(kernel, kernel.textHash, here);
+  }
   if (flags.cacheMiss) return explainCache(artifact, flags.folder, flags.kernel);
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);

@@ -48,9 +48,23 @@ json toJson(const PlanKernel &kernel, double total) {
           {"runnerUp", kernel.runnerUp},
           {"runnerUpLoss", kernel.runnerUpLoss},
           {"library", kernel.library.has_value()},
-          {"verified", kernel.verified},
+          {"verifiedOn", kernel.verifiedOn},
           {"source", kernel.source},
           {"key", kernel.key}};
+}
+
+/// Which exact texts were never verified on a GPU; views run nothing.
+std::string verificationLines(const runtime::Plan &plan) {
+  size_t launched = 0;
+  std::vector<std::string> unverified;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (kernel.family == "view") continue;
+    ++launched;
+    if (kernel.verifiedOn.empty()) unverified.push_back(kernel.name);
+  }
+  std::string text = fmt::format("verified on a GPU: {} of {} kernels", launched - unverified.size(), launched);
+  if (!unverified.empty()) text += fmt::format("; never: {} (weft verify)", fmt::join(unverified, ", "));
+  return text + "\n";
 }
 
 /// What a reader must know to weigh the table.
@@ -64,8 +78,7 @@ std::string footnotes(const runtime::Plan &plan) {
                         "cores\n", count);
   if (const auto count = uses("cublaslt"))
     text += fmt::format("{} kernels are products of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n", count);
-  const auto verified = std::count_if(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.verified; });
-  text += fmt::format("verified on a GPU: {} of {} kernels\n", verified, plan.kernels.size());
+  text += verificationLines(plan);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
   return text;
 }
@@ -104,6 +117,9 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
   if (kernel.registers >= 0)
     text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
                         kernel.staticSharedBytes + kernel.sharedBytes);
+  if (kernel.family != "view")
+    text += kernel.verifiedOn.empty() ? "  verified   never on a GPU (weft verify)\n"
+                                      : fmt::format("  verified   on {}, {}\n", kernel.verifiedOn, kernel.textHash.substr(0, 16));
   if (!kernel.runnerUp.empty())
     text += fmt::format("  runner-up  {}{}\n", kernel.runnerUp,
                         kernel.runnerUpLoss == 0 ? "" : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
