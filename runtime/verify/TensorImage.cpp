@@ -4,6 +4,7 @@
 #include "kernel/reference/StoredElement.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace weft::runtime {
 namespace {
@@ -68,6 +69,14 @@ double TensorImage::at(std::span<const int64_t> coordinates) const {
 
 void TensorImage::set(std::span<const int64_t> coordinates, double value) {
   reference::storeElement(dtype, &storage[size_t(position(coordinates))], reference::roundTo(dtype, value));
+}
+
+void TensorImage::copyTo(std::span<std::byte> memory) const {
+  forEachElement([&](int64_t byte) { std::memcpy(&memory[size_t(byte - zero)], &storage[size_t(byte)], size_t(sizeOf(dtype))); });
+}
+
+void TensorImage::copyFrom(std::span<const std::byte> memory) {
+  forEachElement([&](int64_t byte) { std::memcpy(&storage[size_t(byte)], &memory[size_t(byte - zero)], size_t(sizeOf(dtype))); });
 }
 
 bool TensorImage::intactAround() const {

@@ -27,6 +27,9 @@ public:
   void fill(const std::function<double(int64_t n)> &value);
   double at(std::span<const int64_t> coordinates) const;
   void set(std::span<const int64_t> coordinates, double value);
+  /// Elements alone, to and from other memory in the same layout; `memory` starts at element zero.
+  void copyTo(std::span<std::byte> memory) const;
+  void copyFrom(std::span<const std::byte> memory);
   /// Whether all bytes that are no element's still hold the poison.
   bool intactAround() const;
 

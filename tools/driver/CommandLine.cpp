@@ -31,6 +31,7 @@ const CommandRow commandRows[] = {
     {"opt", "the proposing passes: variants of the graph and every fusion attempt", addOpt},
     {"select", "choose fusions, layouts and configurations; print the plan or draw the selection graph", addSelect},
     {"emit", "emit and build an artifact again after its plan or its kernels were edited", addEmit},
+    {"verify", "every kernel on a GPU against fp64, the whole plan on small extents against the interpreter", addVerify},
     {"explain", "why an artifact is as it is, with prices", addExplain},
     {"run", "an artifact on a GPU, on random inputs or those of a file", addRun},
     {"time", "how long an artifact and its kernels take, alone or against another", addTime},

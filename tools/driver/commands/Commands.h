@@ -17,6 +17,7 @@ Action addOpt(CLI::App &command);
 Action addSelect(CLI::App &command);
 Action addEmit(CLI::App &command);
 Action addExplain(CLI::App &command);
+Action addVerify(CLI::App &command);
 Action addRun(CLI::App &command);
 Action addTime(CLI::App &command);
 Action addDiff(CLI::App &command);
