@@ -5,7 +5,7 @@ import unittest
 
 from weft_command import CommandTest, CORE, LAYER, TINY
 
-COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'explain', 'diff', 'cache', 'env', 'devices')
+COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'verify', 'explain', 'diff', 'cache', 'env', 'devices')
 
 
 class Usage(CommandTest):
@@ -305,6 +305,25 @@ class Views(CommandTest):
         self.weft('cache', 'gc', '--keep', '0')
         self.assertEqual(self.weft('cache', 'stat', '--json').json()['entries'], 0)
         self.assertIn('not in the cache', self.weft('explain', 'out', '--cache-miss').out)
+
+
+class Verified(CommandTest):
+    def test_explain_says_which_exact_texts_were_never_verified(self):
+        self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
+        plan = json.loads((self.folder / 'a/plan.json').read_text())
+        stamped, *others = [kernel for kernel in plan['kernels'] if kernel['textHash']]
+        self.assertNotIn('verified on NVIDIA', self.weft('explain', 'a').out)
+        self.cache.mkdir(exist_ok=True)
+        row = f"{stamped['textHash']} {stamped['name']} 0.1.0 NVIDIA H200\n"
+        (self.cache / 'verified.txt').write_text('# weft verified 1\n' + row)
+        same = [kernel for kernel in others if kernel['textHash'] == stamped['textHash']]
+        text = self.weft('explain', 'a').out
+        self.assertIn(f'verified on a GPU: {1 + len(same)} of', text)
+        never = text.split('never: ')[1]
+        self.assertNotIn(stamped['name'] + ',', never)
+        self.assertIn('NVIDIA H200', self.weft('explain', 'a', '--kernel', stamped['name']).out)
+        (self.cache / 'verified.txt').write_text('rubbish\n')
+        self.assertIn('verified.txt:1', self.weft('explain', 'a', code=2).err)
 
 
 class LargeTensor(CommandTest):
