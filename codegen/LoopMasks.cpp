@@ -101,7 +101,7 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
   }
   outer = asArgument(outer);
   const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() && !outerVaries &&
-                            column.multipleOf % space.width == 0 && space.width <= 8;
+                            column.multipleOf % space.width == 0 && space.width <= 16;
   if (!alongColumns) {
     const std::string call = fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
                                          asArgument(elementText(row)), asArgument(elementText(column)), threshold);

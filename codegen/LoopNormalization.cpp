@@ -32,7 +32,7 @@ GraphBuilder::ShiftedExponentials GraphBuilder::exponentials(int operand, const 
   const int largest = reduce(Reduction::maximum, inRow, "largest");
   const int shift = pointwise("{0} == weft::negativeInfinity ? 0.0f : {0}", {largest}, "shift");
   graph.headers.insert("weft/math.cuh");
-  const std::string text = "weft::exp({0} - {1})";
+  const std::string text = "weft::expFast({0} - {1})";
   return {.shift = shift, .inRow = pointwise(text, {inRow, shift}, "exponential"),
           .here = pointwise(text, {evaluate(operand, coordinates), shift}, "exponential")};
 }

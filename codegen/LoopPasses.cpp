@@ -26,6 +26,17 @@ std::string substitute(const std::string &text, const std::vector<std::string> &
 
 std::string noteOf(const Node &node) { return node.number >= 0 ? fmt::format("%{}", node.number) : ""; }
 
+/// How the threads of a row join their partial results.
+Across acrossOf(const LoopSpace &space) {
+  if (space.threadsPerRow <= 32) return Across::warp;
+  switch (space.knobs.combine) {
+  case BlockCombine::shuffle: return Across::block;
+  case BlockCombine::tree: return Across::blockTree;
+  case BlockCombine::linear: return Across::blockLinear;
+  }
+  return Across::block;
+}
+
 bool isGathered(const Node &node) {
   return std::any_of(node.at.begin(), node.at.end(), [](const Index &index) { return index.irregular; });
 }
@@ -287,9 +298,10 @@ void LoopPasses::declareAccumulators(const std::vector<int> &reductions, Block &
 void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &block) {
   if (space.threadsPerRow == 1) return;
   const bool inBlock = space.threadsPerRow > 32;
+  const Across across = acrossOf(space);
   for (int index : reductions) {
     Statement reduce{.kind = Statement::Kind::reduce, .name = reference(index), .value = reference(index), .declares = false,
-                     .reduction = graph.nodes[index].reduction, .across = inBlock ? Across::block : Across::warp,
+                     .reduction = graph.nodes[index].reduction, .across = across,
                      .threads = space.words.threadsPerRow};
     if (inBlock && scratchName.empty()) scratchName = names.claim("scratch");
     if (inBlock) reduce.scratch = fmt::format("{}[{}]", scratchName, scratchRows);
@@ -370,8 +382,9 @@ Block LoopPasses::run() {
   const auto append = [&](const Block &more) { block.insert(block.end(), more.begin(), more.end()); };
   if (scratchRows > 0)
     block.push_back({.kind = Statement::Kind::shared, .type = "float",
-                     .name = fmt::format("{}[{}][{} * {} / 32]", scratchName, scratchRows, space.words.rowsPerBlock, space.words.threadsPerRow),
-                     .note = "a float a warp for each reduction"});
+                     .name = fmt::format("{}[{}][{} * {}{}]", scratchName, scratchRows, space.words.rowsPerBlock,
+                                         space.words.threadsPerRow, acrossOf(space) == Across::block ? " / 32" : ""),
+                     .note = fmt::format("a float a {} for each reduction", acrossOf(space) == Across::block ? "warp" : "thread")});
   append(space.prologue());
   append(space.coordinates());
   if (!graph.validIsStep && !graph.valid.empty()) block.push_back(declare("const int", graph.valid, graph.validText));

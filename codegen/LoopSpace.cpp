@@ -42,6 +42,7 @@ void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
   if (perRow > 1 && !reduces) refuse("several threads a row, but nothing is reduced");
   if (perRow > 1 && perRow <= 32 && !isPowerOfTwo(perRow)) refuse(fmt::format("{} threads a row is no power of two", perRow));
   if (perRow > 32 && perRow % 32 != 0) refuse(fmt::format("{} threads a row are no whole warps", perRow));
+  if (knobs.combine == BlockCombine::tree && !isPowerOfTwo(perRow)) refuse(fmt::format("a tree of {} threads is no power of two", perRow));
   if (perRow > 1 && knobs.threads % 32 != 0) refuse(fmt::format("{} threads a block are no whole warps", knobs.threads));
 }
 

@@ -167,8 +167,7 @@ private:
   }
 
   static std::string reduceText(const Statement &s) {
-    const std::string function = fmt::format("{}{}", s.across == Across::warp ? "warp" : "block",
-                                             s.reduction == Reduction::sum ? "Sum" : "Max");
+    const std::string function = fmt::format("{}{}", nameOf(s.across), s.reduction == Reduction::sum ? "Sum" : "Max");
     return fmt::format("{}{} = weft::{}<{}>({}{});", s.declares ? "const float " : "", s.name, function, s.threads, s.value,
                        s.scratch.empty() ? "" : ", " + s.scratch);
   }

@@ -8,6 +8,16 @@
 
 namespace weft::codegen {
 
+std::string_view nameOf(Across across) {
+  switch (across) {
+  case Across::warp: return "warp";
+  case Across::block: return "block";
+  case Across::blockTree: return "tree";
+  case Across::blockLinear: return "linear";
+  }
+  return "";
+}
+
 Statement comment(std::string note) { return {.kind = Statement::Kind::comment, .note = std::move(note)}; }
 Statement space() { return {.kind = Statement::Kind::space}; }
 Statement declare(std::string type, std::string name, std::string value, std::string note) {
@@ -113,7 +123,7 @@ std::string headText(const Statement &s) {
   case Kind::reduce:
     return fmt::format("{} = {} {} across {} threads of a {}", s.name,
                        s.reduction == Reduction::sum ? "sum" : "max", s.value, s.threads,
-                       s.across == Across::warp ? "warp" : "block");
+                       nameOf(s.across));
   }
   return "";
 }

@@ -21,7 +21,9 @@ enum class Access : uint8_t {
 };
 
 /// How the partial results of the threads of one row are joined.
-enum class Across : uint8_t { warp, block };
+enum class Across : uint8_t { warp, block, blockTree, blockLinear };
+/// "warp", "block", "tree", "linear": as the device functions of reduce.cuh begin.
+std::string_view nameOf(Across across);
 enum class Reduction : uint8_t { sum, maximum };
 
 struct Statement {

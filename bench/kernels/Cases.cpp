@@ -60,7 +60,7 @@ Case attentionSoftmax(const std::string &name, Mask kind, bool trains, const Row
 }
 
 /// bias, dropout, residual, layer norm. `trains`: keeps the sum and the statistics; else three tensors are moved.
-Case biasDropoutResidualLayerNorm(const std::string &name, bool trains, int64_t rows, int64_t columns) {
+Case biasDropoutResidualLayerNorm(const std::string &name, bool trains, int64_t rows, int64_t columns, double p = 0.1) {
   KernelBuilder builder(name);
   const DType dtype = DType::f16;
   const int b = builder.axis("b", 8), j = builder.axis("j", rows / 8), i = builder.axis("i", columns);
@@ -68,7 +68,7 @@ Case biasDropoutResidualLayerNorm(const std::string &name, bool trains, int64_t 
   const int bias = builder.input("bias", dtype, {i}), gamma = builder.input("gamma", dtype, {i});
   const int beta = builder.input("beta", dtype, {i});
   const int biased = builder.elementwise("bias", "{0} + {1}", {product, bias}, "biased");
-  const int dropped = builder.elementwise("dropout", "", {biased}, "dropped", {{"p", 0.1}, {"stream", int64_t(3)}});
+  const int dropped = p == 0 ? biased : builder.elementwise("dropout", "", {biased}, "dropped", {{"p", p}, {"stream", int64_t(3)}});
   const int residual = builder.elementwise("residual", "{0} + {1}", {dropped, x}, "residual");
   const int y = builder.op({.name = "layer_norm", .operatorClass = normalization, .operands = {residual, gamma, beta},
                             .reducedAxes = {i}, .attributes = {{"axis", int64_t(2)}, {"epsilon", 1e-5}}}, "y", dtype, {b, j, i});
@@ -113,6 +113,14 @@ Case biasActivationDropout(const std::string &name, const std::string &activatio
   return rowMajorCase(name, "activations", builder.finish(trains ? std::vector{active, dropped} : std::vector{dropped}));
 }
 
+/// The same three tensors without arithmetic to speak of: the floor of a kernel of this size.
+Case residualMap(const std::string &name, int64_t rows, int64_t columns) {
+  KernelBuilder builder(name);
+  const int j = builder.axis("j", rows), i = builder.axis("i", columns);
+  const int x = builder.input("x", DType::f16, {j, i}), r = builder.input("r", DType::f16, {j, i});
+  return rowMajorCase(name, "maps", builder.finish({builder.elementwise("residual", "{0} + {1}", {x, r}, "y")}));
+}
+
 /// Sum over all rows: the gradient of a bias.
 Case columnSum(const std::string &name, int64_t rows, int64_t columns) {
   KernelBuilder builder(name);
@@ -151,6 +159,7 @@ std::vector<Case> loopCases() {
       attentionSoftmax("scale_padding_softmax_32x1024x1024", Mask::padding, false, middle),
       biasDropoutResidualLayerNorm("bias_dropout_residual_layernorm_65536x1024", false, 65536, 1024),
       biasDropoutResidualLayerNorm("bias_dropout_residual_layernorm_4096x1024", false, 4096, 1024),
+      biasDropoutResidualLayerNorm("bias_residual_layernorm_4096x1024", false, 4096, 1024, 0),
       biasDropoutResidualLayerNorm("bias_dropout_residual_layernorm_kept_65536x1024", true, 65536, 1024),
       biasDropoutResidualLayerNorm("bias_dropout_residual_layernorm_65536x768", false, 65536, 768),
       layerNorm("layer_norm_65536x1024", DType::f16, 65536, 1024),
@@ -164,6 +173,8 @@ std::vector<Case> loopCases() {
       biasActivationDropout("bias_gelu_dropout_16384x4096", "gelu", false, 16384, 4096),
       biasActivationDropout("bias_gelu_tanh_dropout_16384x4096", "geluTanh", false, 16384, 4096),
       biasActivationDropout("bias_silu_dropout_16384x4096", "silu", true, 16384, 4096),
+      residualMap("residual_4096x1024", 4096, 1024),
+      residualMap("residual_65536x1024", 65536, 1024),
       columnSum("column_sum_65536x1024", 65536, 1024),
       gather("gather_32768x1024", 30522, 32768, 1024),
   };

@@ -63,16 +63,23 @@ __device__ __forceinline__ bool kept(const DropoutKey &key, unsigned stream, uns
   return (column % 2 == 0 ? word & 0xFFFF : word >> 16) >= threshold;
 }
 
-/// N neighbouring columns of one row; `column` is a multiple of N, N is 2, 4 or 8. One call for every two elements.
+/// Elements e and e + 1 from the word that holds their draws.
+template <int N> __device__ __forceinline__ void keepPair(Kept<N> &kept, int e, unsigned word, unsigned threshold) {
+  kept.at[e] = (word & 0xFFFF) >= threshold;
+  kept.at[e + 1] = (word >> 16) >= threshold;
+}
+
+/// N neighbouring columns of one row; `column` is a multiple of N, N is 2, 4, 8 or 16. One call for every two elements; for
+/// every four if N is 16, since columns 8 apart share calls.
 template <int N>
 __device__ __forceinline__ Kept<N> keptColumns(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
                                                unsigned column, unsigned threshold) {
   Kept<N> result;
 #pragma unroll
-  for (int e = 0; e < N; e += 2) {
-    const unsigned word = dropoutWord(dropoutCall(key, stream, outer, row, column + e), row, column + e);
-    result.at[e] = (word & 0xFFFF) >= threshold;
-    result.at[e + 1] = (word >> 16) >= threshold;
+  for (int e = 0; e < (N < 8 ? N : 8); e += 2) {
+    const PhiloxWords call = dropoutCall(key, stream, outer, row, column + e);
+    keepPair(result, e, dropoutWord(call, row, column + e), threshold);
+    if constexpr (N == 16) keepPair(result, e + 8, dropoutWord(call, row, column + e + 8), threshold);
   }
   return result;
 }
@@ -95,10 +102,7 @@ __device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsi
   }
   Kept<8> result;
 #pragma unroll
-  for (int e = 0; e < 8; e += 2) {
-    result.at[e] = (words[e / 2] & 0xFFFF) >= threshold;
-    result.at[e + 1] = (words[e / 2] >> 16) >= threshold;
-  }
+  for (int e = 0; e < 8; e += 2) keepPair(result, e, words[e / 2], threshold);
   return result;
 }
 

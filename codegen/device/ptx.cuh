@@ -47,6 +47,20 @@ __device__ __forceinline__ float divide(float a, float b) {
   return value;
 }
 
+/// 1 / x, at most 1 ulp off; zero where that is below 2^-126.
+__device__ __forceinline__ float reciprocal(float value) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(value));
+  return inverse;
+}
+
+/// 2^x, at most 2 ulp off; zero where that is below 2^-126.
+__device__ __forceinline__ float exp2(float value) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
+  return power;
+}
+
 /// 1 / sqrt(x), at most 2 ulp off.
 __device__ __forceinline__ float inverseSquareRoot(float value) { return rsqrtf(value); }
 

@@ -37,6 +37,35 @@ template <typename Operation, int threads> __device__ __forceinline__ float redu
   return value;
 }
 
+/// Over groups of `threads` neighbouring threads, a power of two, by a tree in shared memory: half as many add in each of
+/// log2(threads) steps. `scratch` holds one float for each thread of the block; else as reduceInBlock.
+template <typename Operation, int threads> __device__ __forceinline__ float reduceByTree(float value, float *scratch) {
+  const int own = threadIdx.x % threads;
+  float *row = scratch + (threadIdx.x - own);
+  row[own] = value;
+  ptx::barrier();
+#pragma unroll
+  for (int half = threads / 2; half > 0; half /= 2) {
+    if (own < half) row[own] = Operation::apply(row[own], row[own + half]);
+    ptx::barrier();
+  }
+  return row[0];
+}
+
+/// As reduceByTree, by the first thread of the group, which walks the array alone.
+template <typename Operation, int threads> __device__ __forceinline__ float reduceLinearly(float value, float *scratch) {
+  const int own = threadIdx.x % threads;
+  float *row = scratch + (threadIdx.x - own);
+  row[own] = value;
+  ptx::barrier();
+  if (own == 0) {
+    for (int thread = 1; thread < threads; ++thread) value = Operation::apply(value, row[thread]);
+    row[0] = value;
+  }
+  ptx::barrier();
+  return row[0];
+}
+
 template <int threads> __device__ __forceinline__ float warpSum(float value) {
   return reduceInWarp<Sum, threads>(value);
 }
@@ -48,6 +77,18 @@ template <int threads> __device__ __forceinline__ float blockSum(float value, fl
 }
 template <int threads> __device__ __forceinline__ float blockMax(float value, float *scratch) {
   return reduceInBlock<Maximum, threads>(value, scratch);
+}
+template <int threads> __device__ __forceinline__ float treeSum(float value, float *scratch) {
+  return reduceByTree<Sum, threads>(value, scratch);
+}
+template <int threads> __device__ __forceinline__ float treeMax(float value, float *scratch) {
+  return reduceByTree<Maximum, threads>(value, scratch);
+}
+template <int threads> __device__ __forceinline__ float linearSum(float value, float *scratch) {
+  return reduceLinearly<Sum, threads>(value, scratch);
+}
+template <int threads> __device__ __forceinline__ float linearMax(float value, float *scratch) {
+  return reduceLinearly<Maximum, threads>(value, scratch);
 }
 
 }  // namespace weft

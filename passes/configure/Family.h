@@ -12,6 +12,8 @@ namespace weft {
 /// Layouts of every operand: inputs first, then outputs.
 using LayoutTuple = std::vector<Layout>;
 
+constexpr int64_t maximumAccessBytes = 16;  ///< of one load or store of a thread
+
 /// The configurations of one family for one kernel: every layout choice with every knob that `isUseful`. Layouts are
 /// either a free product (one list an operand) or an explicit list of tuples, whichever the family's rule is.
 struct ConfigurationSpace {
@@ -66,8 +68,8 @@ std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents);
 /// The member of distinctLayouts() with the same strides, for any dense layout.
 Layout normalized(const Layout &layout, const std::vector<int64_t> &extents);
 
-/// Whether an operand is read or written `width` neighbours at once along a kernel axis: the axis is its fastest, and every
-/// other stride and the offset keep the alignment. Code generation falls back to single elements otherwise.
+/// Whether an operand is read or written `width` neighbours at once along a kernel axis, in accesses of at most 16 bytes: the
+/// axis is its fastest, and every other stride and the offset keep the alignment. Code generation falls back to single elements otherwise.
 bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width);
 
 }  // namespace weft

@@ -37,11 +37,12 @@ std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
 bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width) {
   const std::vector<int> &axes = kernel.values[value].axes;
   const std::vector<int64_t> extents = extentsOf(kernel, value), strides = stridesOf(layout, extents);
-  if (layout.offset % width != 0 || layout.alignment < width * sizeOf(kernel.values[value].dtype)) return false;
+  const int64_t size = sizeOf(kernel.values[value].dtype), whole = std::min<int64_t>(width, maximumAccessBytes / size);
+  if (layout.offset % whole != 0 || layout.alignment < whole * size) return false;
   bool isFastest = false;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] == axis) isFastest = strides[i] == 1;
-    else if (extents[i] > 1 && strides[i] % width != 0) return false;
+    else if (extents[i] > 1 && strides[i] % whole != 0) return false;
   }
   return isFastest;
 }

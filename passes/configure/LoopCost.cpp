@@ -104,9 +104,10 @@ OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &kn
   const double l2Ratio = std::max(1.0, sectors * analytic::sectorBytes / wanted);
 
   // L1 sees every instruction: one a thread for vectors, else one an element.
-  bool isVector = vectorStride == 1 && operand.alignedElements % width == 0;
+  const int64_t whole = std::min(width, maximumAccessBytes / operand.elementBytes);
+  bool isVector = vectorStride == 1 && operand.alignedElements % whole == 0;
   for (size_t axis = 0; isVector && axis < operand.strides.size(); ++axis)
-    if (static_cast<int>(axis) != knobs.vectorAxis && operand.strides[axis] % width != 0) isVector = false;
+    if (static_cast<int>(axis) != knobs.vectorAxis && operand.strides[axis] % whole != 0) isVector = false;
   double requests = sectors;
   if (!isVector && vectorStride != 0)
     requests = static_cast<double>(width) * sectorsTouched(lanes, {1, 0}, operand.elementBytes);

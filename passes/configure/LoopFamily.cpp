@@ -16,8 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr int widths[] = {1, 2, 4, 8};
-constexpr int64_t maximumAccessBytes = 16;
+constexpr int widths[] = {1, 2, 4, 8, 16};
 constexpr int mapThreads[] = {64, 128, 256, 512};
 constexpr int warpThreads[] = {64, 128, 256};
 constexpr int blockThreads[] = {64, 128, 256, 512};
@@ -87,7 +86,12 @@ int64_t rowExtent(const Kernel &kernel, int axis) {
   return kernel.axes[axis].extent;
 }
 
-/// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent.
+bool dropsOut(const Kernel &kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const BodyOp &op) { return op.name == "dropout"; });
+}
+
+/// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent. Sixteen elements, in two
+/// accesses, where dropout is: columns 8 apart share Philox calls.
 std::vector<int> widthsAlong(const Kernel &kernel, int axis) {
   int64_t largest = 1;
   for (int value : operandValues(kernel)) {
@@ -97,7 +101,8 @@ std::vector<int> widthsAlong(const Kernel &kernel, int axis) {
   }
   std::vector<int> result;
   for (int width : widths)
-    if (width * largest <= maximumAccessBytes && width <= kernel.axes[axis].extent) result.push_back(width);
+    if (width * largest <= (width == 16 && dropsOut(kernel) ? 2 : 1) * maximumAccessBytes && width <= kernel.axes[axis].extent)
+      result.push_back(width);
   return result;
 }
 
@@ -135,7 +140,11 @@ void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, std::vecto
     for (int threads : blockThreads) {
       if (wasteful(threads)) continue;
       row.threads = row.threadsPerRow = threads;
-      knobs.push_back(row);
+      for (BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear}) {
+        row.combine = combine;
+        knobs.push_back(row);
+      }
+      row.combine = BlockCombine::shuffle;
     }
   }
 }
@@ -160,11 +169,11 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const LoopSpace &space) 
 }
 
 /// Ties go to the knobs that come first: wide vectors, neighbouring threads along the vectors, a warp rather than a block a
-/// row, and the block sizes in the order in which copies ran fastest on an H200 (128, 256, 512 threads; 64 was not tried).
+/// row, shuffles before shared memory, and the block sizes in the order in which copies ran fastest on an H200 (128, 256, 512 threads; 64 was not tried).
 auto preference(const LoopKnobs &knobs) {
   constexpr int order[] = {128, 256, 64, 512};
   return std::tuple(-knobs.vectorWidth, knobs.laneAxis != knobs.vectorAxis, knobs.reduction == ReductionMapping::block,
-                    std::find(std::begin(order), std::end(order), knobs.threads) - std::begin(order));
+                    knobs.combine, std::find(std::begin(order), std::end(order), knobs.threads) - std::begin(order));
 }
 
 std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {

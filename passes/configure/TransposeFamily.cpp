@@ -6,7 +6,6 @@ namespace {
 
 constexpr int tiles[] = {32, 64};
 constexpr int widths[] = {1, 2, 4, 8};
-constexpr int64_t maximumAccessBytes = 16;
 
 bool isIdentity(const Kernel &kernel) {
   return kernel.body.size() == 1 && kernel.body[0].name == "identity" && kernel.inputs.size() == 1 && kernel.outputs.size() == 1;

@@ -43,6 +43,12 @@ inline float floatFromBits(unsigned bits) { return std::bit_cast<float>(bits); }
 inline float maximum(float a, float b) { return std::isnan(a) || a > b ? a : b; }
 /// div.full.f32
 inline float divide(float a, float b) { return a / b; }
+/// What ftz makes of a subnormal number.
+inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
+/// rcp.approx.ftz.f32
+inline float reciprocal(float value) { return flushed(1.0f / flushed(value)); }
+/// ex2.approx.ftz.f32
+inline float exp2(float value) { return flushed(std::exp2(flushed(value))); }
 inline float inverseSquareRoot(float value) { return 1.0f / std::sqrt(value); }
 inline float sinPi(float value) { return float(std::sin(3.14159265358979323846 * double(value))); }
 inline float cosPi(float value) { return float(std::cos(3.14159265358979323846 * double(value))); }
