@@ -208,7 +208,7 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.name == "concat") return concat(op, name, coordinates);
   if (op.name == "split_axis") return splitAxis(op, coordinates);
   if (op.name == "merge_axes") return mergeAxes(op, coordinates);
-  if (op.name == "gather") return gather(op, coordinates);
+  if (op.name == "gather") return gather(op, name, coordinates);
   throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name, op.name);
 }
 

@@ -136,16 +136,25 @@ int GraphBuilder::mergeAxes(const BodyOp &op, const Coordinates &coordinates) {
   return evaluate(op.operands[0], moved);
 }
 
-int GraphBuilder::gather(const BodyOp &op, const Coordinates &coordinates) {
+/// An index outside the table reads row 0 or the last one, and gives NaN (0 in a table of integers).
+int GraphBuilder::gather(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const std::vector<int> &table = kernel.values[op.operands[0]].axes, &indices = kernel.values[op.operands[1]].axes;
   const std::vector<int> &to = kernel.values[op.results[0]].axes;
   Coordinates row = coordinates;
   copyDimensions(row, indices, 0, to, 0, indices.size(), coordinates);
-  const int node = evaluate(op.operands[1], row);
+  const int index = evaluate(op.operands[1], row);
+  const std::string &rows = space.axisName(table[0]);
+  const int inside = pointwise(fmt::format("weft::clampedIndex({{0}}, {})", rows), {index}, "row_index");
+  graph.nodes[inside].type = "int";
   Coordinates moved = coordinates;
   copyDimensions(moved, table, 1, to, indices.size(), table.size() - 1, coordinates);
-  moved.at[table[0]] = {.irregular = graph.nodes[node].perElement, .step = graph.nodes[node].step, .node = node};
-  return evaluate(op.operands[0], moved);
+  moved.at[table[0]] = {.irregular = graph.nodes[inside].perElement, .step = graph.nodes[inside].step, .node = inside};
+  const int found = evaluate(op.operands[0], moved);
+  const std::string type = graph.nodes[found].type;
+  const int result = pointwise(fmt::format("weft::isIndex({{1}}, {}) ? {{0}} : {}", rows, type == "int" ? "0" : "weft::notANumber"),
+                               {found, index}, name);
+  graph.nodes[result].type = type;
+  return result;
 }
 
 }  // namespace weft::codegen

@@ -105,9 +105,23 @@ void LoopPasses::chooseKept() {
   }
   inRegisters = space.steps == 1 || (perTensor <= rowFloatsPerTensor &&
                                      floats <= static_cast<double>(rowFloatBudget(space.knobs.threads)));
-  if (inRegisters) return;
+  if (inRegisters) return chooseDraws(floats);
   kept.assign(count, false);
   hoisted.assign(count, false);
+}
+
+/// Dropout draws that the first pass needs are drawn while its loads are on their way, if they fit: half a register each.
+void LoopPasses::chooseDraws(double floats) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node &node = graph.nodes[n];
+    if (!reachable[n] || node.kind != Node::Kind::kept || node.depth != 0 || !node.step || space.steps == 1) continue;
+    floats += static_cast<double>(space.steps * space.width) / 2;
+    hoisted[n] = floats <= static_cast<double>(rowFloatBudget(space.knobs.threads));
+    drawsAhead |= hoisted[n];
+  }
+  if (!drawsAhead) return;
+  for (Statement &statement : graph.prologue)
+    statement.value = fmt::format("weft::loadKeyInOrder({})", statement.value.substr(1));
 }
 
 void LoopPasses::nameNodes() {
@@ -133,6 +147,7 @@ std::string LoopPasses::baseReference(int node) const {
 }
 
 std::string LoopPasses::reference(int node) const {
+  if (graph.nodes[node].kind == Node::Kind::kept) return fmt::format("{}.at({})", baseReference(node), space.words.element);
   return inVec[node] ? fmt::format("{}.at[{}]", baseReference(node), space.words.element) : baseReference(node);
 }
 
@@ -325,16 +340,24 @@ Block LoopPasses::wrapInLoop(Block body) {
   return {loop(space.words.step, space.words.steps, inRegisters ? 0 : 4, std::move(coordinates))};
 }
 
-/// All loads of the row before the first use, so that they are in flight together.
+/// All loads of the row before the first use, so that they are in flight together; then what does not wait for them.
 void LoopPasses::hoistLoads(Block &block) {
-  Block body;
+  Block body, draws;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!hoisted[n]) continue;
+    if (graph.nodes[n].kind == Node::Kind::kept) {
+      const std::string &row = rowNames.at(static_cast<int>(n));
+      block.push_back(declare(fmt::format("weft::Kept<{}>", space.words.width), fmt::format("{}[{}]", row, space.words.steps)));
+      nodeNames[n] = fmt::format("{}[{}]", row, space.words.step);
+      draws.push_back(assign(nodeNames[n], graph.nodes[n].text));
+      continue;
+    }
     Statement load = loadOf(static_cast<int>(n));
     const std::string &row = rowNames.at(static_cast<int>(n));
     load.name = fmt::format("{}[{}]", row, space.words.step);
     load.declares = false;
     load.raw = load.access == Access::packed;
+    load.inOrder = load.raw && drawsAhead && space.width * sizeOf(inputs[graph.nodes[n].input].dtype) >= 4;
     std::string type = typeOf(static_cast<int>(n));
     if (load.raw) type = fmt::format("weft::Packed<{}, {}>", cudaNameOf(inputs[graph.nodes[n].input].dtype), space.words.width);
     if (load.raw) packedRows.insert(static_cast<int>(n));
@@ -342,10 +365,13 @@ void LoopPasses::hoistLoads(Block &block) {
     block.push_back(declare(type, fmt::format("{}[{}]", row, space.words.steps)));
     body.push_back(load);
   }
-  if (body.empty()) return;
-  const Block wrapped = wrapInLoop(std::move(body));
-  block.insert(block.end(), wrapped.begin(), wrapped.end());
-  block.push_back(codegen::space());
+  for (Block *part : {&body, &draws}) {
+    if (part->empty()) continue;
+    if (part == &draws) block.insert(block.end(), graph.prologue.begin(), graph.prologue.end());
+    const Block wrapped = wrapInLoop(std::move(*part));
+    block.insert(block.end(), wrapped.begin(), wrapped.end());
+  }
+  if (!block.empty()) block.push_back(codegen::space());
 }
 
 void LoopPasses::pass(int depth, Block &block) {
@@ -389,7 +415,7 @@ Block LoopPasses::run() {
   append(space.coordinates());
   if (!graph.validIsStep && !graph.valid.empty()) block.push_back(declare("const int", graph.valid, graph.validText));
   append(memory.rowOffsets());
-  append(graph.prologue);
+  if (!drawsAhead) append(graph.prologue);
   block.push_back(codegen::space());
   append(passes);
   if (block.back().kind == Statement::Kind::space) block.pop_back();

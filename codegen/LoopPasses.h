@@ -27,6 +27,7 @@ private:
   // What to compute where.
   void placeNodes();
   void chooseKept();
+  void chooseDraws(double floats);
   void nameNodes();
   bool crosses(int node) const;
   bool storeIsStep(const OutputStore &store) const;
@@ -66,9 +67,10 @@ private:
   std::set<int> packedRows;             ///< hoisted loads that keep the stored type
   std::vector<bool> inVec;              ///< the name is a vector, indexed by element
   std::vector<bool> kept;               ///< in registers from one pass to the next
-  std::vector<bool> hoisted;            ///< loaded before the first pass
+  std::vector<bool> hoisted;            ///< loaded or drawn before the first pass
   std::set<int> done;                   ///< computed and still in scope
   bool scoped = false;                  ///< each pass has a scope of its own
+  bool drawsAhead = false;              ///< some draws are hoisted, and so is the key
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;
   std::string scratchName;

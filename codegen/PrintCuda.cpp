@@ -144,7 +144,7 @@ private:
   void printLoad(const Statement &s, int depth) {
     std::string call;
     switch (s.access) {
-    case Access::packed: call = fmt::format("weft::{}<{}>({})", s.raw ? "loadPacked" : "loadVector", s.width, s.pointer); break;
+    case Access::packed: call = fmt::format("weft::{}{}<{}>({})", s.raw ? "loadPacked" : "loadVector", s.inOrder ? "InOrder" : "", s.width, s.pointer); break;
     case Access::strided:
       call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer, asArgument(s.stride),
                          s.count.empty() ? "" : ", " + s.count);

@@ -54,6 +54,7 @@ struct Statement {
   std::string stride{}, count{};   ///< strided; an empty count means all
   std::string condition{};       ///< load of one element: zero where it does not hold
   bool raw = false;              ///< load: keep the stored type (unpacked where it is used)
+  bool inOrder = false;          ///< raw load: stays in program order with others of its kind
   bool declares = true;          ///< load, reduce: declare the name, or assign to it
   Reduction reduction = Reduction::sum;
   Across across = Across::warp;

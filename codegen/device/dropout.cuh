@@ -14,6 +14,16 @@ struct DropoutKey {
   unsigned long long seed, step;
 };
 
+/// The key, read behind every earlier load of ptx::loadInOrder, so that draws are made while those are on their way.
+__device__ __forceinline__ DropoutKey loadKeyInOrder(const DropoutKey *from) {
+  struct Words {
+    unsigned seed[2], step[2];
+  } words;
+  ptx::loadInOrder(words.seed, &from->seed);
+  ptx::loadInOrder(words.step, &from->step);
+  return __builtin_bit_cast(DropoutKey, words);
+}
+
 /// The four words of one Philox call.
 struct PhiloxWords {
   unsigned word[4];
@@ -51,9 +61,14 @@ __device__ __forceinline__ unsigned dropoutWord(const PhiloxWords &call, unsigne
   return column / 8 % 2 == 0 ? low : high;
 }
 
-/// Which of N elements stay.
+/// Which of N elements stay: their draws, two to a word, as they are kept until they are needed. An element stays if its
+/// draw is at least `threshold`, which is known when the kernel is compiled.
 template <int N> struct Kept {
-  bool at[N];
+  unsigned words[N / 2], threshold;
+
+  __device__ __forceinline__ bool at(int e) const {
+    return (e % 2 == 0 ? words[e / 2] & 0xFFFF : words[e / 2] >> 16) >= threshold;
+  }
 };
 
 /// One element. `threshold` = round(p * 65536): the element stays if its 16-bit draw is at least that.
@@ -63,23 +78,18 @@ __device__ __forceinline__ bool kept(const DropoutKey &key, unsigned stream, uns
   return (column % 2 == 0 ? word & 0xFFFF : word >> 16) >= threshold;
 }
 
-/// Elements e and e + 1 from the word that holds their draws.
-template <int N> __device__ __forceinline__ void keepPair(Kept<N> &kept, int e, unsigned word, unsigned threshold) {
-  kept.at[e] = (word & 0xFFFF) >= threshold;
-  kept.at[e + 1] = (word >> 16) >= threshold;
-}
-
 /// N neighbouring columns of one row; `column` is a multiple of N, N is 2, 4, 8 or 16. One call for every two elements; for
 /// every four if N is 16, since columns 8 apart share calls.
 template <int N>
 __device__ __forceinline__ Kept<N> keptColumns(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
                                                unsigned column, unsigned threshold) {
   Kept<N> result;
+  result.threshold = threshold;
 #pragma unroll
   for (int e = 0; e < (N < 8 ? N : 8); e += 2) {
     const PhiloxWords call = dropoutCall(key, stream, outer, row, column + e);
-    keepPair(result, e, dropoutWord(call, row, column + e), threshold);
-    if constexpr (N == 16) keepPair(result, e + 8, dropoutWord(call, row, column + e + 8), threshold);
+    result.words[e / 2] = dropoutWord(call, row, column + e);
+    if constexpr (N == 16) result.words[e / 2 + 4] = dropoutWord(call, row, column + e + 8);
   }
   return result;
 }
@@ -89,7 +99,8 @@ __device__ __forceinline__ Kept<N> keptColumns(const DropoutKey &key, unsigned s
 __device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsigned stream, unsigned outer,
                                                      unsigned row, unsigned column, unsigned threshold) {
   const unsigned upper = column / 8 % 2;          // this lane holds columns 8 to 15 of the tile
-  unsigned words[4];                              // for columns 0-1, 2-3, 4-5, 6-7 of this lane
+  Kept<8> result;                                 // words for columns 0-1, 2-3, 4-5, 6-7 of this lane
+  result.threshold = threshold;
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
     const PhiloxWords call = dropoutCall(key, stream, outer, row, column / 16 * 16 + upper * 4 + 2 * n);
@@ -97,12 +108,9 @@ __device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsi
     const unsigned high = row / 8 % 2 == 0 ? call.word[2] : call.word[3];
     const unsigned own = upper ? high : low;
     const unsigned other = ptx::shuffleXor(upper ? low : high, 1);
-    words[n] = upper ? other : own;
-    words[n + 2] = upper ? own : other;
+    result.words[n] = upper ? other : own;
+    result.words[n + 2] = upper ? own : other;
   }
-  Kept<8> result;
-#pragma unroll
-  for (int e = 0; e < 8; e += 2) keepPair(result, e, words[e / 2], threshold);
   return result;
 }
 

@@ -40,8 +40,17 @@ template <> __device__ __forceinline__ unsigned char narrow<unsigned char>(int v
 /// Element offset into a tensor of 2^31 elements or more.
 using Offset = long long;
 
+/// Whether an index lies in [0, extent), and the nearest one that does: what gathers read where it does not.
+__device__ __forceinline__ bool isIndex(int index, int extent) { return unsigned(index) < unsigned(extent); }
+__device__ __forceinline__ int clampedIndex(int index, int extent) {
+  return index < 0 ? 0 : index < extent ? index : extent - 1;
+}
+
 /// The smaller of two counts.
 __device__ __forceinline__ constexpr int smaller(int a, int b) { return a < b ? a : b; }
+
+/// What has no value.
+constexpr float notANumber = __builtin_bit_cast(float, 0x7FC00000u);
 
 /// Excluded from softmax; what masks write.
 constexpr float negativeInfinity = __builtin_bit_cast(float, 0xFF800000u);

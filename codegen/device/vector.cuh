@@ -26,6 +26,18 @@ template <int N, typename T> __device__ __forceinline__ Packed<T, N> loadPacked(
   return *reinterpret_cast<const Packed<T, N> *>(from);
 }
 
+/// loadPacked that stays behind every earlier and before every later load of its kind (ptx::loadInOrder).
+template <int N, typename T> __device__ __forceinline__ Packed<T, N> loadPackedInOrder(const T *from) {
+  constexpr int bytes = accessBytes<T, N>(), accesses = int(sizeof(T)) * N / bytes;
+  static_assert(bytes >= 4, "narrower accesses have no order");
+  struct Words {
+    unsigned at[accesses][bytes / 4];
+  } words;
+#pragma unroll
+  for (int n = 0; n < accesses; ++n) ptx::loadInOrder(words.at[n], reinterpret_cast<const char *>(from) + n * bytes);
+  return __builtin_bit_cast(Packed<T, N>, words);
+}
+
 /// Packed elements in compute type.
 template <typename T, int N> __device__ __forceinline__ Vec<Compute<T>, N> unpack(const Packed<T, N> &packed) {
   Vec<Compute<T>, N> values;

@@ -78,7 +78,11 @@ struct Evaluator {
   Results operator()(SplitAxisOp) const { return reshaped(); }
   Results operator()(MergeAxesOp) const { return reshaped(); }
   Results operator()(IdentityOp) const { return reshaped(); }
-  Results operator()(GatherOp) const { return results(gather(operand(0), operand(1))); }
+  Results operator()(GatherOp op) const {
+    const DType type = *toDType(op.getTable().getType());
+    const bool isInteger = type == DType::i32 || type == DType::i1;
+    return results(gather(operand(0), operand(1), isInteger ? 0 : std::numeric_limits<double>::quiet_NaN()));
+  }
 
   Results operator()(DropoutOp dropoutOp) const {
     const DropoutSource source{.seed = options.seed, .step = options.step, .stream = uint32_t(dropoutOp.getStream())};

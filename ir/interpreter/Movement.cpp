@@ -1,8 +1,6 @@
 // Transposes, slices, concatenations, reshapes, gathers and broadcasts over dense row-major tensors.
 #include "ir/interpreter/Movement.h"
 
-#include "kernel/Error.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -64,7 +62,7 @@ TensorValue concat(std::span<const TensorValue *const> parts, int64_t axis) {
 
 TensorValue reshape(const TensorValue &x, Shape shape) { return {.shape = std::move(shape), .elements = x.elements}; }
 
-TensorValue gather(const TensorValue &table, const TensorValue &indices) {
+TensorValue gather(const TensorValue &table, const TensorValue &indices, double outside) {
   const int64_t rows = table.shape[0], run = elementCount(std::span(table.shape).subspan(1));
   Shape shape = indices.shape;
   shape.insert(shape.end(), table.shape.begin() + 1, table.shape.end());
@@ -72,8 +70,10 @@ TensorValue gather(const TensorValue &table, const TensorValue &indices) {
   result.elements.reserve(elementCount(result.shape));
   for (size_t n = 0; n < indices.elements.size(); ++n) {
     const int64_t row = int64_t(indices.elements[n]);
-    if (row < 0 || row >= rows)
-      throw Error::badInput("index {} at position {} is outside the table's {} rows", row, n, rows);
+    if (row < 0 || row >= rows) {
+      result.elements.insert(result.elements.end(), run, outside);
+      continue;
+    }
     const auto from = table.elements.begin() + row * run;
     result.elements.insert(result.elements.end(), from, from + run);
   }

@@ -13,9 +13,9 @@ TensorValue slice(const TensorValue &x, int64_t axis, int64_t start, int64_t siz
 TensorValue concat(std::span<const TensorValue *const> parts, int64_t axis);
 /// The same elements in row-major order under another shape: splitting and merging of axes.
 TensorValue reshape(const TensorValue &x, Shape shape);
-/// Rows of axis 0 of the table: shape of indices, then the rest of the table's. Throws Error(badInput) for an index out
-/// of range, naming its position, value and the number of rows.
-TensorValue gather(const TensorValue &table, const TensorValue &indices);
+/// Rows of axis 0 of the table: shape of indices, then the rest of the table's. An index out of range gives a row of
+/// `outside`.
+TensorValue gather(const TensorValue &table, const TensorValue &indices, double outside);
 /// b spread over `shape`: dimension n of b runs along dimension along[n], every other dimension repeats it.
 TensorValue broadcast(const TensorValue &b, std::span<const int64_t> shape, std::span<const int64_t> along);
 

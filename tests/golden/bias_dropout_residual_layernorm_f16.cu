@@ -36,15 +36,21 @@ bias_dropout_residual_layernorm(const weft::half *__restrict__ product, const we
   const int at_b = row / j;
   const int at_j = row % j;
   const int start = row * i;
-  const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
 
   weft::Packed<weft::half, width> product_row[steps];
+  weft::Kept<width> kept_row[steps];
   weft::Packed<weft::half, width> x_row[steps];
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
     const int at_i = (v * threadsPerRow + lane) * width;
-    product_row[v] = weft::loadPacked<width>(product + start + at_i);
-    x_row[v] = weft::loadPacked<width>(x + start + at_i);
+    product_row[v] = weft::loadPackedInOrder<width>(product + start + at_i);
+    x_row[v] = weft::loadPackedInOrder<width>(x + start + at_i);
+  }
+  const weft::DropoutKey key = weft::loadKeyInOrder(dropoutKey);      // seed and step: a replay must not repeat masks
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_i = (v * threadsPerRow + lane) * width;
+    kept_row[v] = weft::keptColumnsPaired(key, dropoutStream, at_b, at_j, at_i, dropThreshold);
   }
 
   weft::Vec<float, width> residual_out[steps];                                                    // kept on chip
@@ -54,12 +60,11 @@ bias_dropout_residual_layernorm(const weft::half *__restrict__ product, const we
     const int at_i = (v * threadsPerRow + lane) * width;
     const auto product_v = weft::unpack(product_row[v]);
     const auto bias_v = weft::loadVector<width>(bias + at_i);
-    const auto kept = weft::keptColumnsPaired(key, dropoutStream, at_b, at_j, at_i, dropThreshold);
     const auto x_v = weft::unpack(x_row[v]);
 #pragma unroll
     for (int e = 0; e < width; ++e) {
       const float biased = product_v.at[e] + bias_v.at[e];                                        // %20
-      const float dropped = kept.at[e] ? biased * keepScale : 0.0f;                               // %21
+      const float dropped = kept_row[v].at(e) ? biased * keepScale : 0.0f;                        // %21
       residual_out[v].at[e] = dropped + x_v.at[e];                                                // %22
       total += residual_out[v].at[e];
     }

@@ -41,7 +41,7 @@ bias_relu_dropout(const weft::half *__restrict__ x, const weft::half *__restrict
   for (int e = 0; e < width; ++e) {
     const float biased = x_v.at[e] + bias_v.at[e];                                                // %20
     active_out.at[e] = weft::relu(biased);                                                        // %21
-    dropped_out.at[e] = kept.at[e] ? active_out.at[e] * keepScale : 0.0f;                         // %22
+    dropped_out.at[e] = kept.at(e) ? active_out.at[e] * keepScale : 0.0f;                         // %22
   }
   weft::storeVector<width>(active + start, active_out);
   weft::storeVector<width>(dropped + start, dropped_out);

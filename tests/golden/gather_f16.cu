@@ -10,7 +10,7 @@
 #include "weft/vector.cuh"
 
 namespace {
-constexpr int i = 1024;                             // extents
+constexpr int i = 1024, w = 40;                     // extents
 constexpr int width = 8;                            // elements a thread takes along i
 constexpr int threads = 128;                        // a block
 }  // namespace
@@ -23,6 +23,11 @@ gather(const weft::half *__restrict__ table, const int *__restrict__ ids, weft::
   const int start = point * width;
 
   const auto ids_e = weft::loadOne(ids + at_b_j);
-  const auto table_v = weft::loadVector<width>(table + at_i + ids_e * i);
-  weft::storeVector<width>(y + start, table_v);
+  const int row_index = weft::clampedIndex(ids_e, w);
+  const auto table_v = weft::loadVector<width>(table + at_i + row_index * i);
+  weft::Vec<float, width> y_out;
+#pragma unroll
+  for (int e = 0; e < width; ++e)
+    y_out.at[e] = weft::isIndex(ids_e, w) ? table_v.at[e] : weft::notANumber;                     // %20
+  weft::storeVector<width>(y + start, y_out);
 }

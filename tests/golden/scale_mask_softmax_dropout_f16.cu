@@ -66,7 +66,7 @@ scale_mask_softmax_dropout(const weft::half *__restrict__ score, weft::half *__r
   for (int v = 0; v < steps; ++v) {
 #pragma unroll
     for (int e = 0; e < width; ++e) {
-      exponential[v].at[e] = weft::exp(masked[v].at[e] - shift);
+      exponential[v].at[e] = weft::expFast(masked[v].at[e] - shift);
       total += exponential[v].at[e];
     }
   }
@@ -82,7 +82,7 @@ scale_mask_softmax_dropout(const weft::half *__restrict__ score, weft::half *__r
 #pragma unroll
     for (int e = 0; e < width; ++e) {
       probability_out.at[e] = exponential[v].at[e] * inverse;                                     // %22
-      kept_probability_out.at[e] = kept.at[e] ? probability_out.at[e] * keepScale : 0.0f;         // %23
+      kept_probability_out.at[e] = kept.at(e) ? probability_out.at[e] * keepScale : 0.0f;         // %23
     }
     weft::storeVector<width>(probability + start + at_k, probability_out);
     weft::storeVector<width>(kept_probability + start + at_k, kept_probability_out);

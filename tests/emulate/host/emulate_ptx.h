@@ -59,6 +59,13 @@ T shuffleXor(T value, int mask, const char *file = __builtin_FILE(), int line = 
   return weft::emulate::shuffle(~0u, value, (weft::emulate::currentThread.x % 32) ^ unsigned(mask), file, line);
 }
 
+/// ld.relaxed.cta.global: a vector access, aligned as the device demands.
+template <int N> void loadInOrder(unsigned (&words)[N], const void *from) {
+  struct alignas(4 * N) Access { unsigned words[N]; };
+  const Access access = *static_cast<const Access *>(from);
+  for (int n = 0; n < N; ++n) words[n] = access.words[n];
+}
+
 inline void barrier(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
   weft::emulate::barrier(file, line);
 }
