@@ -120,8 +120,11 @@ void LoopPasses::chooseDraws(double floats) {
     drawsAhead |= hoisted[n];
   }
   if (!drawsAhead) return;
-  for (Statement &statement : graph.prologue)
-    statement.value = fmt::format("weft::loadKeyInOrder({})", statement.value.substr(1));
+  seedName = names.claim("seed");
+  for (Statement &statement : graph.prologue) {
+    keyPointer = statement.value.substr(1);
+    statement.value = fmt::format("weft::loadStepInOrder({}, {})", keyPointer, seedName);
+  }
 }
 
 void LoopPasses::nameNodes() {
@@ -367,6 +370,8 @@ void LoopPasses::hoistLoads(Block &block) {
   }
   for (Block *part : {&body, &draws}) {
     if (part->empty()) continue;
+    if (part == &body && drawsAhead)
+      block.push_back(declare("const auto", seedName, fmt::format("weft::loadSeedInOrder({})", keyPointer)));
     if (part == &draws) block.insert(block.end(), graph.prologue.begin(), graph.prologue.end());
     const Block wrapped = wrapInLoop(std::move(*part));
     block.insert(block.end(), wrapped.begin(), wrapped.end());

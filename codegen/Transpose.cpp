@@ -1,97 +1,48 @@
-// The transpose family: one tensor from one layout to another. Where the fastest axes differ, a square tile of the two goes
-// through shared memory, so that both sides move whole vectors of neighbours; where they agree, a map kernel does.
+// The transpose family: one tensor from one layout to another. A tile of it (TransposeTile.h) goes through shared memory, so
+// that both sides move whole vectors of neighbours in long runs; where both sides have long rows in common, a map kernel
+// copies them.
 #include "codegen/Families.h"
 #include "codegen/Names.h"
+#include "codegen/TransposeTile.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace weft::codegen {
 namespace {
 
-/// The two layouts, by dimension of the tensor.
-struct Tensors {
-  const Kernel &kernel;
-  std::vector<int> axes{};
-  std::vector<int64_t> extents{}, from{}, to{};
-  int64_t fromAlignment = 16, toAlignment = 16, size = 1;
+constexpr int64_t limit32 = std::numeric_limits<int32_t>::max();
 
-  /// The dimension of stride 1; -1 if there is none.
-  static int fastest(const std::vector<int64_t> &strides, const std::vector<int64_t> &extents) {
-    for (size_t d = 0; d < strides.size(); ++d)
-      if (strides[d] == 1 && extents[d] > 1) return static_cast<int>(d);
-    return -1;
-  }
-  /// The widest access up to `wish` elements along `dimension` that all addresses allow.
-  int width(int wish, int dimension, const std::vector<int64_t> &strides, int64_t alignment, int tile) const {
-    int width = std::min<int>(wish, static_cast<int>(16 / size));
-    const auto allows = [&] {
-      bool aligned = extents[dimension] % width == 0 && tile % width == 0 && alignment % (width * size) == 0;
-      for (size_t d = 0; d < strides.size(); ++d)
-        aligned &= static_cast<int>(d) == dimension || extents[d] == 1 || strides[d] % width == 0;
-      return aligned;
-    };
-    while (width > 1 && !allows()) width /= 2;
-    return std::max(width, 1);
-  }
-  bool wide() const {
-    int64_t last = 0;
-    for (const auto &strides : {from, to}) {
-      int64_t own = 0;
-      for (size_t d = 0; d < extents.size(); ++d) own += (extents[d] - 1) * strides[d];
-      last = std::max(last, own);
-    }
-    return last > std::numeric_limits<int32_t>::max();
-  }
-};
-
-Tensors tensorsOf(const Kernel &kernel, const Configuration &configuration) {
-  const bool one = kernel.body.size() == 1 && (kernel.body[0].name == "identity" || kernel.body[0].name == "transpose");
-  if (!one) throw Error::unsupported("kernel '{}': the transpose family takes one identity or transpose", kernel.name);
-  const Value &from = kernel.values[kernel.inputs[0]], &to = kernel.values[kernel.outputs[0]];
-  Tensors tensors{.kernel = kernel, .axes = from.axes};
-  for (int axis : from.axes) tensors.extents.push_back(kernel.axes[axis].extent);
-  std::vector<int64_t> toExtents;
-  for (int axis : to.axes) toExtents.push_back(kernel.axes[axis].extent);
-  tensors.from = stridesOf(configuration.inputs[0], tensors.extents);
-  const std::vector<int64_t> toStrides = stridesOf(configuration.outputs[0], toExtents);
-  for (int axis : from.axes) {
-    const auto position = std::find(to.axes.begin(), to.axes.end(), axis);
-    if (position == to.axes.end())
-      throw Error::checkFailed("kernel '{}': the result lacks the axis '{}'", kernel.name, kernel.axes[axis].name);
-    tensors.to.push_back(toStrides[position - to.axes.begin()]);
-  }
-  tensors.fromAlignment = configuration.inputs[0].alignment;
-  tensors.toAlignment = configuration.outputs[0].alignment;
-  tensors.size = sizeOf(from.dtype);
-  return tensors;
-}
-
-/// Builds the tiled program.
+/// Builds the tiled program. In shared memory the tile is packed as the operand has it, with padding behind every `pitch`
+/// elements so that walking it as the result has it meets all banks; in units of vectors where both sides share the
+/// innermost dimension, of elements else.
 class TiledTranspose {
 public:
-  TiledTranspose(const Kernel &kernel, const Tensors &tensors, const TransposeKnobs &knobs, int read, int write)
-      : kernel(kernel), tensors(tensors), knobs(knobs), read(read), write(write), wide(tensors.wide()) {
-    readWidth = tensors.width(knobs.vectorWidth, read, tensors.from, tensors.fromAlignment, knobs.tile);
-    writeWidth = tensors.width(knobs.vectorWidth, write, tensors.to, tensors.toAlignment, knobs.tile);
-    if (knobs.tile < 1 || knobs.tile > 64 || knobs.threads < 1 || knobs.threads > 1024)
-      throw Error::unsupported("kernel '{}': a tile of {} elements and {} threads; the limits are 64 and 1024", kernel.name,
-                               knobs.tile, knobs.threads);
-  }
+  TiledTranspose(const Kernel &kernel, const TransposeTile &tile, const TransposeKnobs &knobs)
+      : kernel(kernel), tile(tile), knobs(knobs), wholeVectors(tile.read == tile.write) {}
 
   Program run() {
     program.entry = names.claim(kernel.name);
     program.headers = {"weft/types.cuh", "weft/vector.cuh"};
-    for (const Axis &axis : kernel.axes) axisNames.push_back(names.claim(axis.name));
-    for (size_t d = 0; d < tensors.axes.size(); ++d) at.push_back(names.claim("at_" + axisNames[tensors.axes[d]]));
     type = std::string(cudaNameOf(kernel.values[kernel.inputs[0]].dtype));
     from = names.claim(kernel.values[kernel.inputs[0]].name);
     to = names.claim(kernel.values[kernel.outputs[0]].name);
     program.parameters = {{Parameter::Kind::input, 0, from, type}, {Parameter::Kind::output, 0, to, type}};
-    for (std::string *word : {&side, &readName, &writeName, &threads, &tile, &block, &step, &element, &flat, &packed})
+    for (const MergedDimension &dimension : tile.dimensions) {
+      std::vector<std::string> axes;
+      for (int axis : dimension.axes) axes.push_back(kernel.axes[axis].name);
+      extents.push_back(names.claim(fmt::format("{}", fmt::join(axes, "_"))));
+    }
+    for (const std::string &extent : extents) {
+      at.push_back(names.claim("at_" + extent));
+      in.push_back(names.claim("in_" + extent));
+      sides.push_back(names.claim("tile_" + extent));
+      counts.push_back(names.claim("tiles_" + extent));
+    }
+    for (std::string *word : {&readName, &writeName, &threads, &shared, &vectors, &step, &element, &flat, &packed, &position, &slot, &pitch, &padding})
       *word = names.claim(*word);
+    choosePitch();
     constants();
     body();
     program.launchBounds = threads;
@@ -101,129 +52,197 @@ public:
   }
 
 private:
-  std::string extentName(int dimension) const { return axisNames[tensors.axes[dimension]]; }
-  int64_t tilesAlong(int dimension) const { return (tensors.extents[dimension] + knobs.tile - 1) / knobs.tile; }
-  std::string tilesText(int dimension) const { return dimension == read ? tilesAlongRead : tilesAlongWrite; }
+  int rank() const { return static_cast<int>(tile.dimensions.size()); }
+  int64_t tilesAlong(int d) const { return (tile.dimensions[d].extent + tile.dimensions[d].tile - 1) / tile.dimensions[d].tile; }
+  const std::string &width(bool loads) const { return loads ? readName : writeName; }
+  int64_t unit() const { return wholeVectors ? tile.readWidth : 1; }
+
+  /// Rows of the tile that lie one behind the other in the result must not meet the same banks.
+  void choosePitch() {
+    int64_t elements = tile.elements(), pad = 0;
+    if (!wholeVectors) {
+      elements = tile.strideInTile(tile.write);
+      pad = std::max<int64_t>(1, 4 / tile.elementBytes);
+    } else {
+      for (int d : tile.byResult())
+        if (pad == 0 && tile.strideInTile(d) > tile.dimensions[tile.read].tile)
+          elements = tile.strideInTile(d), pad = tile.dimensions[tile.read].tile;
+    }
+    pitchUnits = elements / unit();
+    paddingUnits = pad / unit();
+  }
 
   void constants() {
-    ConstantLine extents{.type = "int", .note = "extents"};
-    for (size_t d = 0; d < tensors.axes.size(); ++d)
-      extents.entries.emplace_back(extentName(static_cast<int>(d)), std::to_string(tensors.extents[d]));
-    program.constants = {extents,
-                         {"int", {{side, std::to_string(knobs.tile)}, {threads, std::to_string(knobs.threads)}}, "of the tile; of a block"},
-                         {"int", {{readName, std::to_string(readWidth)}, {writeName, std::to_string(writeWidth)}}, "elements an access"}};
-    ConstantLine tiles{.type = "int", .note = "along each axis"};
-    for (int dimension : {read, write}) {
-      (dimension == read ? tilesAlongRead : tilesAlongWrite) = names.claim("tiles_" + extentName(dimension));
-      tiles.entries.emplace_back(tilesText(dimension), fmt::format("({0} + {1} - 1) / {1}", extentName(dimension), side));
+    ConstantLine extentLine{.type = "int", .note = "extents"}, tileLine{.type = "int", .note = "of the tile"};
+    ConstantLine countLine{.type = "int", .note = "along each axis"};
+    for (int d = 0; d < rank(); ++d) {
+      std::vector<int64_t> axes;
+      for (int axis : tile.dimensions[d].axes) axes.push_back(kernel.axes[axis].extent);
+      extentLine.entries.emplace_back(extents[d], fmt::format("{}", fmt::join(axes, " * ")));
+      if (tile.dimensions[d].tile == 1) continue;
+      tileLine.entries.emplace_back(sides[d], std::to_string(tile.dimensions[d].tile));
+      countLine.entries.emplace_back(counts[d], tile.dimensions[d].isCut() ? fmt::format("({0} + {1} - 1) / {1}", extents[d], sides[d])
+                                                                           : fmt::format("{} / {}", extents[d], sides[d]));
     }
-    program.constants.push_back(tiles);
-    for (const auto &[name, strides] : {std::pair{from, &tensors.from}, std::pair{to, &tensors.to}}) {
-      ConstantLine line{.type = wide ? "weft::Offset" : "int", .note = fmt::format("strides of {}", name)};
-      for (size_t d = 0; d < strides->size(); ++d)
-        if (tensors.extents[d] > 1 && (*strides)[d] != 1) {
-          strideNames[{name, d}] = names.claim(fmt::format("{}_{}", name, extentName(static_cast<int>(d))));
-          line.entries.emplace_back(strideNames[{name, d}], std::to_string((*strides)[d]));
-        }
-      program.constants.push_back(line);
-    }
+    program.constants = {extentLine, tileLine,
+                         {"int", {{readName, std::to_string(tile.readWidth)}, {writeName, std::to_string(tile.writeWidth)}}, "elements an access"},
+                         {"int", {{threads, std::to_string(knobs.threads)}}, "a block"},
+                         {"int", {{pitch, std::to_string(pitchUnits)}, {padding, std::to_string(paddingUnits)}},
+                          wholeVectors ? "vectors of the tile between gaps, of a gap" : "elements of the tile between gaps, of a gap"},
+                         countLine};
+    addStrides(from, &MergedDimension::from);
+    addStrides(to, &MergedDimension::to);
   }
 
-  std::string term(const std::string &tensor, int dimension, const std::string &coordinate) const {
-    const auto name = strideNames.find({tensor, static_cast<size_t>(dimension)});
-    return name == strideNames.end() ? coordinate : fmt::format("{} * {}", coordinate, name->second);
+  void addStrides(const std::string &tensor, int64_t MergedDimension::*stride) {
+    int64_t last = 0;
+    for (const MergedDimension &dimension : tile.dimensions) last += (dimension.extent - 1) * (dimension.*stride);
+    wide |= last > limit32;
+    ConstantLine line{.type = last > limit32 ? "weft::Offset" : "int", .note = fmt::format("strides of {}", tensor)};
+    for (int d = 0; d < rank(); ++d) {
+      if (tile.dimensions[d].*stride == 1) continue;
+      strideNames[{tensor, d}] = names.claim(fmt::format("{}_{}", tensor, extents[d]));
+      line.entries.emplace_back(strideNames[{tensor, d}], std::to_string(tile.dimensions[d].*stride));
+    }
+    program.constants.push_back(line);
   }
 
-  /// tensor + the batch axes + the two coordinates.
-  std::string pointer(const std::string &tensor, const std::string &readAt, const std::string &writeAt) const {
+  /// The address of the element at the tile's corner plus the coordinates inside the tile.
+  std::string pointer(const std::string &tensor) const {
     std::string text = tensor;
-    for (int d : rest) text += " + " + term(tensor, d, at[d]);
-    text += " + " + term(tensor, read, fmt::format("({} + {})", at[read], readAt));
-    return text + " + " + term(tensor, write, fmt::format("({} + {})", at[write], writeAt));
+    for (int d = 0; d < rank(); ++d) {
+      const bool moves = tile.dimensions[d].tile > 1, stands = tilesAlong(d) > 1;
+      const std::string coordinate = moves && stands ? fmt::format("({} + {})", at[d], in[d]) : moves ? in[d] : at[d];
+      if (!moves && !stands) continue;
+      const auto stride = strideNames.find({tensor, d});
+      text += " + " + (stride == strideNames.end() ? coordinate : fmt::format("{} * {}", coordinate, stride->second));
+    }
+    return text;
   }
 
   void body() {
-    for (size_t d = 0; d < tensors.axes.size(); ++d)
-      if (static_cast<int>(d) != read && static_cast<int>(d) != write && tensors.extents[d] > 1) rest.push_back(static_cast<int>(d));
-    std::stable_sort(rest.begin(), rest.end(), [&](int a, int b) { return tensors.to[a] > tensors.to[b]; });
-    int64_t blocks = tilesAlong(read) * tilesAlong(write);
-    for (int d : rest) blocks *= tensors.extents[d];
-    if (blocks > std::numeric_limits<int32_t>::max())
-      throw Error::unsupported("kernel '{}': {} tiles; the limit is {}", kernel.name, blocks, std::numeric_limits<int32_t>::max());
-    program.launch = {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
-    // An odd number of words a row spreads the columns over the banks.
-    const int64_t padding = std::max<int64_t>(1, 4 / tensors.size);
-    program.body.push_back({.kind = Statement::Kind::shared, .type = type, .name = fmt::format("{}[{}][{} + {}]", tile, side, side, padding)});
-    program.body.push_back(declare("const int", at[read], fmt::format("blockIdx.x % {} * {}", tilesText(read), side)));
-    program.body.push_back(declare("const int", at[write], fmt::format("blockIdx.x / {} % {} * {}", tilesText(read), tilesText(write), side)));
-    if (!rest.empty()) program.body.push_back(declare("const int", block, fmt::format("blockIdx.x / ({} * {})", tilesText(read), tilesText(write))));
-    for (size_t i = 0; i < rest.size(); ++i) {
-      std::vector<std::string> faster;
-      for (size_t f = i + 1; f < rest.size(); ++f) faster.push_back(extentName(rest[f]));
-      std::string text = block;
-      if (faster.size() == 1) text += " / " + faster[0];
-      if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
-      if (i > 0) text += fmt::format(" % {}", extentName(rest[i]));
-      program.body.push_back(declare(wide ? "const weft::Offset" : "const int", at[rest[i]], text));
-    }
+    const std::string elementType = wholeVectors ? fmt::format("weft::Packed<{}, {}>", type, readName) : type;
+    std::vector<std::string> factors;
+    for (int d : tile.byOperand()) factors.push_back(sides[d]);
+    std::string units = fmt::format("{}", fmt::join(factors, " * "));
+    if (wholeVectors) units += " / " + readName;
+    program.constants.push_back({"int", {{vectors, units}}, wholeVectors ? "vectors of a tile" : "elements of a tile"});
+    program.body.push_back({.kind = Statement::Kind::shared, .type = elementType,
+                            .name = fmt::format("{}[{} + {} / {} * {}]", shared, vectors, vectors, pitch, padding)});
+    corner();
     program.body.push_back(space());
-    halves(true);
+    half(true);
     program.body.push_back({.kind = Statement::Kind::barrier});
-    halves(false);
+    half(false);
   }
 
-  /// Global to tile (vectors along `read`), or tile to global (vectors along `write`).
-  void halves(bool loads) {
-    const std::string along = loads ? "r" : "w", across = loads ? "w" : "r";
-    const std::string &width = loads ? readName : writeName;
-    const std::string readAt = "in_" + axisNames[tensors.axes[read]], writeAt = "in_" + axisNames[tensors.axes[write]];
-    const int own = loads ? readWidth : writeWidth;
-    Block inside;
-    inside.push_back(declare("const int", flat, fmt::format("{} * {} + threadIdx.x", step, threads)));
-    inside.push_back(declare("const int", loads ? readAt : writeAt, fmt::format("{} % ({} / {}) * {}", flat, side, width, width)));
-    inside.push_back(declare("const int", loads ? writeAt : readAt, fmt::format("{} / ({} / {})", flat, side, width)));
-    Block move;
-    const std::string packedType = fmt::format("weft::Packed<{}, {}>", type, width);
-    if (loads) {
-      move.push_back(declare("const auto", packed, fmt::format("weft::loadPacked<{}>({})", width, pointer(from, readAt, writeAt))));
-      move.push_back(loop(element, width, 0, {assign(fmt::format("{}[{}][{} + {}]", tile, writeAt, readAt, element), fmt::format("{}.at[{}]", packed, element))}));
-    } else {
-      move.push_back(declare(packedType, packed));
-      move.push_back(loop(element, width, 0, {assign(fmt::format("{}.at[{}]", packed, element), fmt::format("{}[{} + {}][{}]", tile, writeAt, element, readAt))}));
-      move.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {})", width, pointer(to, readAt, writeAt), packed)));
+  /// Where the tile of this block begins. Neighbouring blocks stand side by side in the operand, then in the result, whose
+  /// pages are the dearer ones to leave.
+  void corner() {
+    std::vector<int> order;
+    for (int d = 0; d < rank(); ++d)
+      if (tilesAlong(d) > 1) order.push_back(d);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      if ((a == tile.read) != (b == tile.read)) return a == tile.read;
+      return tile.dimensions[a].to < tile.dimensions[b].to;
+    });
+    std::string divisor;
+    int64_t blocks = 1;
+    for (int d : order) {
+      const int64_t count = tilesAlong(d);
+      const bool tiled = tile.dimensions[d].tile > 1;
+      std::string text = divisor.empty() ? "blockIdx.x" : fmt::format("blockIdx.x / {}", asOperand(divisor));
+      const std::string &countName = tiled ? counts[d] : extents[d];
+      if (d != order.back()) text += " % " + countName;
+      if (tiled) text += " * " + sides[d];
+      program.body.push_back(declare(wide ? "const weft::Offset" : "const int", at[d], text));
+      divisor = divisor.empty() ? countName : fmt::format("{} * {}", divisor, countName);
+      blocks *= count;
     }
-    std::string condition = fmt::format("{} + {} < {} && {} + {} < {}", at[read], readAt, extentName(read), at[write], writeAt, extentName(write));
-    const int64_t vectors = static_cast<int64_t>(knobs.tile) * knobs.tile / own;
-    if (vectors % knobs.threads != 0) condition = fmt::format("{} < {} * {} / {} && {}", flat, side, side, width, condition);
-    const bool whole = tensors.extents[read] % knobs.tile == 0 && tensors.extents[write] % knobs.tile == 0 && vectors % knobs.threads == 0;
-    if (whole) inside.insert(inside.end(), move.begin(), move.end());
-    else inside.push_back(guard(condition, move));
-    program.body.push_back(loop(step, fmt::format("({0} * {0} / {1} + {2} - 1) / {2}", side, width, threads), 0, inside));
+    if (blocks > limit32) throw Error::unsupported("kernel '{}': {} tiles; the limit is {}", kernel.name, blocks, limit32);
+    program.launch = {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
+  }
+
+  /// Global to tile in the operand's order, or tile to global in the result's.
+  void half(bool loads) {
+    const std::vector<int> order = loads ? tile.byOperand() : tile.byResult();
+    const int64_t own = loads ? tile.readWidth : tile.writeWidth, count = tile.elements() / own;
+    Block inside = {declare("const int", flat, fmt::format("{} * {} + threadIdx.x", step, threads))};
+    std::string divisor;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const bool isVector = i == 0 && own > 1;
+      const std::string side = isVector ? fmt::format("({} / {})", sides[order[i]], width(loads)) : sides[order[i]];
+      std::string text = divisor.empty() ? flat : fmt::format("{} / {}", flat, asOperand(divisor));
+      if (i + 1 < order.size()) text += " % " + side;
+      if (isVector) text += " * " + width(loads);
+      inside.push_back(declare("const int", in[order[i]], text));
+      divisor = divisor.empty() ? side : fmt::format("{} * {}", divisor, side);
+    }
+    Block moves = loads ? loadMoves() : storeMoves();
+    std::vector<std::string> conditions;
+    if (count % knobs.threads != 0) conditions.push_back(fmt::format("{} < {}{}", flat, vectors, own > 1 && !wholeVectors ? " / " + width(loads) : ""));
+    for (int d : tile.byOperand())
+      if (tile.dimensions[d].isCut()) conditions.push_back(fmt::format("{} + {} < {}", at[d], in[d], extents[d]));
+    if (conditions.empty()) inside.insert(inside.end(), moves.begin(), moves.end());
+    else inside.push_back(guard(fmt::format("{}", fmt::join(conditions, " && ")), std::move(moves)));
+    const std::string perThread = wholeVectors || own == 1 ? vectors : fmt::format("{} / {}", vectors, width(loads));
+    program.body.push_back(loop(step, fmt::format("({0} + {1} - 1) / {1}", perThread, threads), 0, std::move(inside)));
+  }
+
+  std::string slotText(const std::string &where) const { return fmt::format("{} + {} / {} * {}", where, where, pitch, padding); }
+
+  Block loadMoves() const {
+    const std::string call = fmt::format("weft::loadPacked<{}>({})", readName, pointer(from));
+    if (wholeVectors) return {assign(fmt::format("{}[{}]", shared, slotText(flat)), call)};
+    return {declare("const int", position, fmt::format("{} * {}", flat, readName)),
+            declare("const int", slot, slotText(position)),
+            declare("const auto", packed, call),
+            loop(element, readName, 0, {assign(fmt::format("{}[{} + {}]", shared, slot, element), fmt::format("{}.at[{}]", packed, element))})};
+  }
+
+  Block storeMoves() const {
+    std::vector<std::string> terms;
+    std::string stride;
+    for (int d : tile.byOperand()) {
+      const bool isVector = wholeVectors && d == tile.read;
+      terms.push_back(isVector ? fmt::format("{} / {}", in[d], readName) : stride.empty() ? in[d] : fmt::format("{} * {}", in[d], asOperand(stride)));
+      const std::string side = isVector ? fmt::format("{} / {}", sides[d], readName) : sides[d];
+      stride = stride.empty() ? side : fmt::format("{} * {}", stride, side);
+    }
+    Block block = {declare("const int", position, fmt::format("{}", fmt::join(terms, " + ")))};
+    if (wholeVectors) {
+      block.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {}[{}])", writeName, pointer(to), shared, slotText(position))));
+      return block;
+    }
+    block.push_back(declare("const int", slot, slotText(position)));
+    block.push_back(declare(fmt::format("weft::Packed<{}, {}>", type, writeName), packed));
+    block.push_back(loop(element, writeName, 0, {assign(fmt::format("{}.at[{}]", packed, element),
+                                                        fmt::format("{}[{} + {} * ({} + {})]", shared, slot, element, pitch, padding))}));
+    block.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {})", writeName, pointer(to), packed)));
+    return block;
   }
 
   const Kernel &kernel;
-  const Tensors &tensors;
+  const TransposeTile &tile;
   const TransposeKnobs &knobs;
-  int read, write;  ///< dimensions that are fastest in the operand and in the result
-  bool wide;
-  int readWidth = 1, writeWidth = 1;
+  const bool wholeVectors;
+  bool wide = false;
+  int64_t pitchUnits = 1, paddingUnits = 0;
   Names names;
   Program program;
-  std::vector<std::string> axisNames, at;
-  std::map<std::pair<std::string, size_t>, std::string> strideNames;
-  std::vector<int> rest;
-  std::string type, from, to, tilesAlongRead, tilesAlongWrite;
-  std::string side = "side", readName = "readWidth", writeName = "writeWidth", threads = "threads", tile = "tile", block = "batch",
-              step = "s", element = "e", flat = "flat", packed = "packed";
+  std::vector<std::string> extents, at, in, sides, counts;
+  std::map<std::pair<std::string, int>, std::string> strideNames;
+  std::string type, from, to;
+  std::string readName = "readWidth", writeName = "writeWidth", threads = "threads", shared = "tile", vectors = "share", step = "s",
+              element = "e", flat = "flat", packed = "packed", position = "position", slot = "slot", pitch = "pitch", padding = "gap";
 };
 
 }  // namespace
 
 Program lowerTranspose(const Kernel &kernel, const Configuration &configuration, const TransposeKnobs &knobs) {
-  const Tensors tensors = tensorsOf(kernel, configuration);
-  const int read = Tensors::fastest(tensors.from, tensors.extents), write = Tensors::fastest(tensors.to, tensors.extents);
-  if (read >= 0 && write >= 0 && read != write) return TiledTranspose(kernel, tensors, knobs, read, write).run();
-  const int axis = write >= 0 ? tensors.axes[write] : -1;
+  const TransposeTile tile = transposeTile(kernel, configuration, knobs);
+  if (!tile.isCopy()) return TiledTranspose(kernel, tile, knobs).run();
+  const int axis = tile.write >= 0 ? tile.dimensions[tile.write].axes.back() : -1;
   return lowerLoop(kernel, configuration, {.vectorAxis = axis, .vectorWidth = knobs.vectorWidth, .laneAxis = axis, .threads = knobs.threads});
 }
 

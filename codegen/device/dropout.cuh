@@ -14,14 +14,17 @@ struct DropoutKey {
   unsigned long long seed, step;
 };
 
-/// The key, read behind every earlier load of ptx::loadInOrder, so that draws are made while those are on their way.
-__device__ __forceinline__ DropoutKey loadKeyInOrder(const DropoutKey *from) {
-  struct Words {
-    unsigned seed[2], step[2];
-  } words;
-  ptx::loadInOrder(words.seed, &from->seed);
-  ptx::loadInOrder(words.step, &from->step);
-  return __builtin_bit_cast(DropoutKey, words);
+/// The key in two loads that stay in program order with those of a row between them (ptx::loadInOrder): the seed ahead, so
+/// that the key is on its way first, the step behind, so that draws, which need both, are made while the row is on its way.
+__device__ __forceinline__ unsigned long long loadSeedInOrder(const DropoutKey *from) {
+  struct { unsigned words[2]; } seed;
+  ptx::loadInOrder(seed.words, &from->seed);
+  return __builtin_bit_cast(unsigned long long, seed);
+}
+__device__ __forceinline__ DropoutKey loadStepInOrder(const DropoutKey *from, unsigned long long seed) {
+  struct { unsigned words[2]; } step;
+  ptx::loadInOrder(step.words, &from->step);
+  return {seed, __builtin_bit_cast(unsigned long long, step)};
 }
 
 /// The four words of one Philox call.

@@ -30,6 +30,10 @@ inline double referenceBandwidth(const Device &device) {
   return h200BytesPerMultiprocessor / (device.copyBandwidth / device.multiprocessors);
 }
 
+/// A row reduction by one thread of the block, for each thread it asks, and by a tree, for each step; of one multiprocessor
+/// (H200 runs: softmax of 65536 rows of 512, blocks of 64 threads: 41.8 us by shuffles, 42.6 by a tree, 56.5 linearly).
+constexpr double linearCombineSeconds = 0.23e-9, treeStepSeconds = 0.13e-9;
+
 /// Registers before the row or vector itself: layer norm with 32 elements a lane of two tensors takes about 104.
 constexpr double mapRegisters = 24, rowRegisters = 40;
 constexpr int sequentialUnroll = 4;  ///< loads that the compiler keeps in flight in a sequential loop

@@ -166,6 +166,12 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
                         kernel.flop() * analytic::instructionsPerFlop;
   const double lanesBusy = std::min(1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
   result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
+  if (knobs.reduction == ReductionMapping::block && knobs.combine != BlockCombine::shuffle) {
+    double combine = 0;
+    if (knobs.combine == BlockCombine::linear) combine = knobs.threads * analytic::linearCombineSeconds;
+    if (knobs.combine == BlockCombine::tree) combine = std::log2(knobs.threads) * analytic::treeStepSeconds;
+    for (const BodyOp &op : kernel.body) result.issueSeconds += reductionsOf(op) * points / rowElements * combine / device.multiprocessors;
+  }
   return result;
 }
 

@@ -163,6 +163,18 @@ void Prices::filterCandidates() {
   }
 }
 
+/// Leaves the knobs of block reductions that combine as asked, if the kernel has a softmax and there are any.
+static void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpace &space) {
+  const auto isSoftmax = [](const BodyOp &op) { return op.name == "softmax" || op.name == "local_softmax"; };
+  if (std::none_of(kernel.body.begin(), kernel.body.end(), isSoftmax)) return;
+  std::vector<Knobs> asked;
+  for (const Knobs &knobs : space.knobs) {
+    const auto *loop = std::get_if<LoopKnobs>(&knobs);
+    if (loop && loop->reduction == ReductionMapping::block && loop->combine == combine) asked.push_back(knobs);
+  }
+  if (!asked.empty()) space.knobs = std::move(asked);
+}
+
 void Prices::keepLayouts() {
   /// A layout's worth for one tensor: the best ratio over kernels decides whether it is kept, the sum which go first.
   struct Worth {
@@ -191,6 +203,7 @@ void Prices::keepLayouts() {
     for (ConfigurationSpace &space : configurationSpaces(candidate.kernel, device)) {
       // A result lies in the caller's buffer and operands of a concatenation in their own: no views there.
       if (space.family == "view" && (leaves || candidate.kernel.body[0].name == "concat")) continue;
+      if (options.softmax) combineSoftmax(candidate.kernel, *options.softmax, space);
       prices.spaces.push_back(std::move(space));
     }
     LayoutTuple bestTuple;

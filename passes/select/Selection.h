@@ -58,6 +58,9 @@ struct Options {
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
   bool free = false;       ///< arguments and results are not pinned (--free)
   std::optional<int64_t> maxMemory;  ///< bytes of live temporaries; filters paths
+  /// Kernels with a softmax reduce each row by a block that combines so (--softmax); those whose rows are too short for a block
+  /// stay as they are.
+  std::optional<BlockCombine> softmax = {};
 };
 
 /// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed at load. Layouts of view

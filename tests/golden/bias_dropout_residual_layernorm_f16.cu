@@ -40,13 +40,15 @@ bias_dropout_residual_layernorm(const weft::half *__restrict__ product, const we
   weft::Packed<weft::half, width> product_row[steps];
   weft::Kept<width> kept_row[steps];
   weft::Packed<weft::half, width> x_row[steps];
+  const auto seed = weft::loadSeedInOrder(dropoutKey);
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
     const int at_i = (v * threadsPerRow + lane) * width;
     product_row[v] = weft::loadPackedInOrder<width>(product + start + at_i);
     x_row[v] = weft::loadPackedInOrder<width>(x + start + at_i);
   }
-  const weft::DropoutKey key = weft::loadKeyInOrder(dropoutKey);      // seed and step: a replay must not repeat masks
+  // seed and step: a replay must not repeat masks
+  const weft::DropoutKey key = weft::loadStepInOrder(dropoutKey, seed);
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
     const int at_i = (v * threadsPerRow + lane) * width;

@@ -294,6 +294,7 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
     options.forbidFused = variant.forbidden;
     options.free = choices.free;
     options.maxMemory = choices.maxMemoryBytes();
+    options.softmax = choices.softmaxCombine();
     problems.push_back({.problem = std::move(problem), .options = options});
   }
   for (const Pin &pin : pins)

@@ -83,6 +83,8 @@ void ChoiceFlags::declare(CLI::App &command) {
       ->capture_default_str()->type_name("KIND");
   command.add_option("--variant", variant, "only this variant, of those in a file of several, else of those proposed")
       ->type_name("NAME");
+  command.add_option("--softmax", softmax, "how softmax kernels reduce a row: auto, or by a block: shuffle, tree or linear")
+      ->capture_default_str()->type_name("KIND");
   command.add_option("--fuse-rules", fuseRules, "paper, default or none")->capture_default_str()->type_name("RULES");
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
   command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
@@ -115,7 +117,14 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 void ChoiceFlags::check() const {
   requireOneOf("--attention", attention, {"auto", "unfused", "decomposed"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
+  requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
+}
+
+std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
+  for (const BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear})
+    if (softmax == nameOf(combine)) return combine;
+  return std::nullopt;
 }
 
 std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {

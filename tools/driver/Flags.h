@@ -43,6 +43,7 @@ struct ChoiceFlags {
   std::string attention = "auto";
   std::string stacking = "auto";
   std::string fuseRules = "default";
+  std::string softmax = "auto";
   std::string variant;  ///< empty: all
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
@@ -56,6 +57,8 @@ struct ChoiceFlags {
   std::vector<OpPair> notFused() const;
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
+  /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
+  std::optional<BlockCombine> softmaxCombine() const;
 };
 
 /// --device, --target, --profile, --no-library, --strict.
