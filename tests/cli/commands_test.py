@@ -23,6 +23,7 @@ class Usage(CommandTest):
         self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out', says=["unknown option '--no-fus'", "'--no-fuse'"])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
+        self.fails(2, 'compile', *LAYER, '--softmax', 'bush', '-o', 'out', says=['bush'])
         self.fails(2, 'compile', *TINY, '--stop-after', 'fused', says=["'fused'", "'fuse'"])
         self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x', says=['before'])
         self.fails(2, 'compile', *TINY, '--max-memory', 'lots', '-o', 'out', says=['--max-memory lots'])
