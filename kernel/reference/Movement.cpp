@@ -2,6 +2,8 @@
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 
+#include <limits>
+
 namespace weft::reference {
 
 Point PointEvaluator::identity(const BodyOp &op, size_t, const Coordinates &at) { return operand(op, 0, at); }
@@ -56,9 +58,8 @@ Point PointEvaluator::gather(const BodyOp &op, size_t, const Coordinates &at) {
   for (size_t d = 0; d < indexRank; ++d) index[d] = at[d];
   for (size_t d = 1; d < from.size(); ++d) from[d] = at[indexRank + d - 1];
   from[0] = int64_t(operand(op, 1, index).value);
-  if (from[0] < 0 || from[0] >= extent(op.operands[0], 0))
-    throw Error::badInput("kernel '{}': index {} is outside the {} rows of '{}'", kernel.name, from[0],
-                          extent(op.operands[0], 0), kernel.values[op.operands[0]].name);
+  const bool inside = from[0] >= 0 && from[0] < extent(op.operands[0], 0);
+  if (!inside) return {.value = std::numeric_limits<double>::quiet_NaN(), .error = 0};
   return operand(op, 0, from);
 }
 

@@ -57,7 +57,7 @@ public:
   /// Error(unsupported) naming an op that has no evaluation here.
   PointEvaluator(const Kernel &kernel, std::vector<ElementReader> inputs, const DropoutSource &source);
 
-  /// Element of Kernel::outputs[output]. Throws Error(badInput) for a gather whose index is outside the table.
+  /// Element of Kernel::outputs[output]; NaN for a gather whose index is outside the table.
   Point output(size_t output, std::span<const int64_t> coordinates);
 
 private:
