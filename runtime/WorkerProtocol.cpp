@@ -20,11 +20,9 @@ constexpr uint64_t longestBody = uint64_t(1) << 30;  // far above any kernel; an
 constexpr const char *greeting = "weft build worker 1";
 
 std::string frame(const json &message) {
-  std::string body, bytes;
+  std::string body;
   json::to_cbor(message, body);
-  for (size_t i = 0; i < lengthBytes; ++i)
-    bytes.push_back(char(uint64_t(body.size()) >> (8 * i)));
-  return bytes + body;
+  return frameOfBody(body);
 }
 
 /// CBOR texts must be UTF-8; kernels edited by hand and logs need not be, so all contents travel as bytes.
@@ -44,6 +42,13 @@ Message decode(std::string_view body, Decode &&from) {
 }
 
 }  // namespace
+
+std::string frameOfBody(std::string_view body) {
+  std::string bytes;
+  for (size_t i = 0; i < lengthBytes; ++i)
+    bytes.push_back(char(uint64_t(body.size()) >> (8 * i)));
+  return bytes.append(body);
+}
 
 std::string greetingFrame() { return frame(greeting); }
 

@@ -30,6 +30,8 @@ bool isGreeting(std::string_view body);
 
 std::string frameOf(const WorkerRequest &request);
 std::string frameOf(const WorkerReply &reply);
+/// A body of any other protocol behind its length.
+std::string frameOfBody(std::string_view body);
 /// Throw Error(checkFailed) for bytes that are no such message.
 WorkerRequest requestFrom(std::string_view body);
 WorkerReply replyFrom(std::string_view body);

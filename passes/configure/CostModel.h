@@ -4,6 +4,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/Profile.h"
 
 #include <memory>
 
@@ -19,7 +20,13 @@ struct Cost {
   double flop = 0;
   Bound bound = Bound::memory;
   bool measured = false;  ///< false: modelled
-  bool stale = false;     ///< measured, but with an older kernel source
+  bool stale = false;     ///< measured, but with an older version of its family
+  std::string source = "-";  ///< sourceHash() of the text that was measured; "-": unknown, or no text of ours
+};
+
+struct PricedConfiguration {
+  Configuration configuration;
+  Cost cost;
 };
 
 /// MUE = Q/D * B/Bpeak * 100 ("Data Movement Is All You Need", section 3.3); B = D / seconds.
@@ -33,6 +40,16 @@ public:
   /// Whether every loop configuration of the kernel is priced by LoopPricer (LoopCost.h), so that selection may add up
   /// operands instead of asking for each configuration.
   virtual bool isSeparable(const Kernel &kernel) const { return false; }
+  /// The configurations of a kernel that were measured: where there are any, selection chooses among them alone. Of those with
+  /// equal layouts and family only the fastest few. Lives as long as the model; may be asked from several threads.
+  virtual const std::vector<PricedConfiguration> &measured(const Kernel &) const {
+    static const std::vector<PricedConfiguration> none;
+    return none;
+  }
+  /// Whether there are measurements at all, so that a kernel without one is worth a note.
+  virtual bool hasMeasurements() const { return false; }
+  /// Whether kernels without measurements may be priced by the model (not with --strict).
+  virtual bool admitsModelled() const { return true; }
   /// "analytic model of h200" or "profile FILE (H200, 812 rows)".
   virtual std::string description() const = 0;
 };
@@ -40,8 +57,8 @@ public:
 /// Roofline: max(bytes / bandwidth x coalescing, flop / peak x tile efficiency) + launch.
 std::unique_ptr<CostModel> analyticCostModel(const Device &device);
 
-/// Rows of a profile text file; a missing row is priced by the analytic model, or, with `strict`, throws
-/// Error(strictMiss) naming the kernel. A profile of another device throws Error(badInput).
-std::unique_ptr<CostModel> measuredCostModel(const Device &device, const std::string &file, bool strict);
+/// Rows of a profile; a missing row is priced by the analytic model, or, with `strict`, throws Error(strictMiss) naming the
+/// kernel. A profile of another device throws Error(badInput). `name`: "profile FILE".
+std::unique_ptr<CostModel> measuredCostModel(const Device &device, Profile profile, const std::string &name, bool strict);
 
 }  // namespace weft

@@ -1,72 +1,152 @@
-// Measured prices: rows of a profile file, and the analytic model where there is none. Bytes and flop are always modelled.
+// Measured prices: rows of a profile, and the analytic model where there is none. Bytes and flop are always modelled.
+//
+// A row of a matrix product serves every kernel and every layout that is this product.
 #include "passes/configure/CostModel.h"
-#include "passes/configure/Profile.h"
 
+#include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
+#include "passes/configure/Family.h"
 
-#include <fstream>
-#include <sstream>
+#include <algorithm>
+#include <mutex>
 
 namespace weft {
 namespace {
 
+/// Of the rows with one family and layouts, how many are handed to selection: the best, and enough for runners-up.
+constexpr size_t keptPerLayouts = 4;
+
+std::string_view placeOf(std::string_view line) {
+  const LineParts parts = splitLine(line);
+  return line.substr(0, static_cast<size_t>(parts.layouts.data() + parts.layouts.size() - line.data()));
+}
+
 class MeasuredCostModel : public CostModel {
 public:
-  MeasuredCostModel(const Device &device, Profile profile, std::string file, bool strict)
-      : analytic(analyticCostModel(device)), profile(std::move(profile)), file(std::move(file)), strict(strict) {
-    for (const auto &[key, row] : this->profile.rows) measuredKernels.insert(row.kernel);
-  }
+  MeasuredCostModel(const Device &device, Profile profile, std::string name, bool strict)
+      : analytic(analyticCostModel(device)), profile(std::move(profile)), name(std::move(name)), strict(strict) {}
 
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
-    Cost result = analytic->cost(kernel, configuration);
-    if (std::holds_alternative<ViewKnobs>(configuration.knobs)) return result;
+    if (std::holds_alternative<ViewKnobs>(configuration.knobs)) return analytic->cost(kernel, configuration);
     const ProfileRow *row = find(kernel, configuration);
     if (!row && strict)
-      throw Error::strictMiss("profile '{}' has no row for kernel '{}', {}", file, kernel.name, describe(kernel, configuration.knobs));
-    if (!row) return result;
+      throw Error::strictMiss("{} has no row for kernel '{}', {}", name, kernel.name, describe(kernel, configuration.knobs));
+    return row ? priced(kernel, configuration, *row) : analytic->cost(kernel, configuration);
+  }
+
+  const std::vector<PricedConfiguration> &measured(const Kernel &kernel) const override {
+    const CanonicalNames names(kernel);
+    const std::string key = fmt::format("{}{}", canonicalText(kernel), fmt::join(names.axesInOrder(), ","));
+    const std::lock_guard lock(mutex);
+    const auto [found, isNew] = cache.try_emplace(key);
+    if (isNew) found->second = rowsOf(kernel);
+    return found->second;
+  }
+
+  const Device &device() const override { return analytic->device(); }
+  std::string description() const override { return fmt::format("{} ({}, {} rows)", name, device().name, profile.rowCount()); }
+  bool isSeparable(const Kernel &kernel) const override { return !strict && measured(kernel).empty(); }
+  bool hasMeasurements() const override { return true; }
+  bool admitsModelled() const override { return !strict; }
+
+private:
+  const ProfileKernel *rowsFor(const ProfileSubject &subject) const {
+    const auto found = profile.kernels.find(profileHash(subject.text));
+    return found == profile.kernels.end() ? nullptr : &found->second;
+  }
+
+  const ProfileRow *find(const Kernel &kernel, const Configuration &configuration) const {
+    const ProfileKernel *rows = rowsFor(subjectOf(kernel, configuration));
+    if (!rows) return nullptr;
+    const auto found = rows->rows.find(configurationLine(kernel, configuration));
+    return found == rows->rows.end() || found->second.status == RowStatus::failed ? nullptr : &found->second;
+  }
+
+  Cost priced(const Kernel &kernel, const Configuration &configuration, const ProfileRow &row) const {
+    Cost result = analytic->cost(kernel, configuration);
     const int version = familyVersion(familyOf(configuration.knobs));
-    result.stale = row->familyVersion != version;
+    result.stale = row.familyVersion != version;
     if (result.stale && strict)
-      throw Error::strictMiss("profile '{}': the row of kernel '{}' is of version {} of its family, which has {}", file, kernel.name,
-                              row->familyVersion, version);
-    result.seconds = row->seconds;
+      throw Error::strictMiss("{}: the row of kernel '{}' is of version {} of its family, which has {}", name, kernel.name,
+                              row.familyVersion, version);
+    result.seconds = row.seconds;
+    result.source = row.source;
     result.measured = true;
     return result;
   }
-  const Device &device() const override { return analytic->device(); }
-  std::string description() const override {
-    return fmt::format("profile {} ({}, {} rows)", file, device().name, profile.rows.size());
-  }
-  bool isSeparable(const Kernel &kernel) const override {
-    return !strict && !measuredKernels.contains(profileHash(canonicalText(kernel)));
+
+  /// Rows by family and layouts, each list with the fastest first.
+  using Places = std::map<std::string_view, std::vector<std::pair<std::string_view, const ProfileRow *>>>;
+  static Places placesOf(const ProfileKernel &rows) {
+    Places places;
+    for (const auto &[line, row] : rows.rows)
+      if (row.status != RowStatus::failed) places[placeOf(line)].emplace_back(line, &row);
+    for (auto &[place, list] : places) {
+      std::stable_sort(list.begin(), list.end(), [](const auto &a, const auto &b) { return a.second->seconds < b.second->seconds; });
+      if (list.size() > keptPerLayouts) list.resize(keptPerLayouts);
+    }
+    return places;
   }
 
-private:
-  /// Kernels without any row are not hashed twice.
-  const ProfileRow *find(const Kernel &kernel, const Configuration &configuration) const {
-    if (!measuredKernels.contains(profileHash(canonicalText(kernel)))) return nullptr;
-    const auto found = profile.rows.find(profileKey(kernel, configuration, device().architecture));
-    return found == profile.rows.end() ? nullptr : &found->second;
+  std::vector<PricedConfiguration> rowsOf(const Kernel &kernel) const {
+    std::vector<PricedConfiguration> result;
+    const auto add = [&](Configuration configuration, const ProfileRow &row) {
+      const Cost cost = priced(kernel, configuration, row);
+      result.push_back({std::move(configuration), cost});
+    };
+    if (const ProfileKernel *rows = rowsFor(kernelSubject(kernel)))
+      for (const auto &[place, list] : placesOf(*rows))
+        for (const auto &[line, row] : list) add(parsed(line, kernel), *row);
+    if (!contractionValues(kernel)) return result;
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, device()))
+      if (isProductFamily(space.family)) addProducts(kernel, space, add);
+    return result;
+  }
+
+  template <typename Add> void addProducts(const Kernel &kernel, const ConfigurationSpace &space, Add &&add) const {
+    Places places;
+    const ProfileKernel *rows = nullptr;
+    for (const LayoutTuple &tuple : space.tuples) {
+      Configuration configuration{.inputs = {tuple[0], tuple[1]}, .outputs = {tuple[2]}, .knobs = space.knobs.front()};
+      const auto product = matrixProduct(kernel, configuration);
+      if (!product) continue;
+      if (!rows) {  // one subject: the layouts do not change the extents
+        rows = rowsFor(productSubject(kernel.values[static_cast<size_t>(kernel.inputs[0])].dtype, *product));
+        if (!rows) return;
+        places = placesOf(*rows);
+      }
+      const auto found = places.find(fmt::format("{} {}", space.family, strideText(*product)));
+      if (found == places.end()) continue;
+      for (const auto &[line, row] : found->second) {
+        const LineParts parts = splitLine(line);
+        configuration.knobs = parseKnobs(parts.family, parts.knobs, kernel);
+        add(configuration, *row);
+      }
+    }
+  }
+
+  Configuration parsed(std::string_view line, const Kernel &kernel) const {
+    try {
+      return parseConfiguration(line, kernel);
+    } catch (const Error &error) {
+      throw Error::badInput("{}: kernel '{}': {}", name, kernel.name, error.what());
+    }
   }
 
   std::unique_ptr<CostModel> analytic;
   Profile profile;
-  std::string file;
+  std::string name;
   bool strict;
-  std::set<std::string> measuredKernels;
+  mutable std::mutex mutex;  ///< variants are selected in parallel
+  mutable std::map<std::string, std::vector<PricedConfiguration>> cache;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> measuredCostModel(const Device &device, const std::string &file, bool strict) {
-  std::ifstream stream(file);
-  if (!stream) throw Error::badInput("profile '{}' cannot be read", file);
-  std::stringstream text;
-  text << stream.rdbuf();
-  Profile profile = parseProfile(text.str(), file);
+std::unique_ptr<CostModel> measuredCostModel(const Device &device, Profile profile, const std::string &name, bool strict) {
   if (profile.device != device.name)
-    throw Error::badInput("profile '{}' was measured on '{}', not on '{}'", file, profile.device, device.name);
-  return std::make_unique<MeasuredCostModel>(device, std::move(profile), file, strict);
+    throw Error::badInput("{} was measured on '{}', not on '{}'", name, profile.device, device.name);
+  return std::make_unique<MeasuredCostModel>(device, std::move(profile), name, strict);
 }
 
 }  // namespace weft

@@ -79,6 +79,8 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   checkCover();
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();
+  statistics.coverageMeasured =
+      statistics.configurations > 0 ? static_cast<double>(statistics.measured) / static_cast<double>(statistics.configurations) : 0;
 }
 
 void Prices::findRegrets() {
@@ -175,6 +177,78 @@ static void combineSoftmax(const Kernel &kernel, BlockCombine combine, Configura
   if (!asked.empty()) space.knobs = std::move(asked);
 }
 
+/// A result lies in the caller's buffer and operands of a concatenation in their own: no views there.
+void Prices::openSpaces(int index) {
+  const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
+  CandidatePrices &prices = candidates[static_cast<size_t>(index)];
+  const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
+  std::vector<ConfigurationSpace> spaces = configurationSpaces(candidate.kernel, model.device());
+  std::set<Knobs> loopKnobs;
+  for (ConfigurationSpace &space : spaces) {
+    if (options.softmax) combineSoftmax(candidate.kernel, *options.softmax, space);
+    if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());
+  }
+  std::vector<PricedConfiguration> rows = model.measured(candidate.kernel);
+  std::erase_if(rows, [&](const PricedConfiguration &row) {  // what is asked for now, and still legal
+    return std::holds_alternative<LoopKnobs>(row.configuration.knobs) && !loopKnobs.contains(row.configuration.knobs);
+  });
+  const bool fits = std::any_of(rows.begin(), rows.end(), [&](const PricedConfiguration &row) { return reachesPins(index, row); });
+  bool isModelled = false;
+  for (ConfigurationSpace &space : spaces) {
+    const bool isView = space.family == "view";
+    if (isView && (leaves || candidate.kernel.body[0].name == "concat")) continue;
+    statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
+    if (!isView && fits) continue;
+    isModelled = isModelled || !isView;
+    prices.spaces.push_back(std::move(space));
+  }
+  prices.pricedSpaces = prices.spaces.size();
+  if (fits) addMeasured(index, rows);
+  if (!isModelled || !model.hasMeasurements()) return;
+  const std::string reason = rows.empty() ? "no configuration was measured" : "no measured configuration takes the pinned layouts";
+  if (!model.admitsModelled())
+    throw Error::strictMiss("kernel '{}' of '{}': {} ({})", candidate.name, problem.name, reason, model.description());
+  ++statistics.unmeasuredKernels;
+  if (!rows.empty()) statistics.notes.push_back(fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
+}
+
+/// Whether a row leaves every pinned operand as it is pinned.
+bool Prices::reachesPins(int index, const PricedConfiguration &row) const {
+  const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
+  const auto agrees = [&](int tensor, const Layout &layout) {
+    const auto &pin = pins[static_cast<size_t>(tensor)];
+    return !pin || freeToPack[static_cast<size_t>(tensor)] || layout == *pin;
+  };
+  for (size_t i = 0; i < candidate.inputs.size(); ++i)
+    if (!agrees(candidate.inputs[i], row.configuration.inputs[i])) return false;
+  for (size_t i = 0; i < candidate.outputs.size(); ++i)
+    if (!agrees(candidate.outputs[i], row.configuration.outputs[i])) return false;
+  return true;
+}
+
+/// Rows become spaces of tuples, one a family, in which only the measured points are offered.
+void Prices::addMeasured(int index, const std::vector<PricedConfiguration> &rows) {
+  CandidatePrices &prices = candidates[static_cast<size_t>(index)];
+  std::map<std::string_view, int> spaceOf;
+  std::map<std::pair<int, LayoutTuple>, int> tupleOf;
+  std::map<std::pair<int, Knobs>, int> knobsOf;
+  for (const PricedConfiguration &row : rows) {
+    const std::string_view family = familyOf(row.configuration.knobs);
+    const auto [space, isNewSpace] = spaceOf.try_emplace(family, static_cast<int>(prices.spaces.size()));
+    if (isNewSpace) prices.spaces.push_back({.family = std::string(family)});
+    ConfigurationSpace &target = prices.spaces[static_cast<size_t>(space->second)];
+    LayoutTuple layouts = row.configuration.inputs;
+    layouts.insert(layouts.end(), row.configuration.outputs.begin(), row.configuration.outputs.end());
+    const auto [tuple, isNewTuple] = tupleOf.try_emplace({space->second, layouts}, static_cast<int>(target.tuples.size()));
+    if (isNewTuple) target.tuples.push_back(std::move(layouts));
+    const auto [knobs, isNewKnobs] = knobsOf.try_emplace({space->second, row.configuration.knobs}, static_cast<int>(target.knobs.size()));
+    if (isNewKnobs) target.knobs.push_back(row.configuration.knobs);
+    prices.measured.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds});
+  }
+  statistics.configurations += static_cast<int64_t>(rows.size());
+  statistics.measured += static_cast<int64_t>(rows.size());
+}
+
 void Prices::keepLayouts() {
   /// A layout's worth for one tensor: the best ratio over kernels decides whether it is kept, the sum which go first.
   struct Worth {
@@ -199,20 +273,19 @@ void Prices::keepLayouts() {
       continue;
     }
     ++statistics.kernels;
-    const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
-    for (ConfigurationSpace &space : configurationSpaces(candidate.kernel, device)) {
-      // A result lies in the caller's buffer and operands of a concatenation in their own: no views there.
-      if (space.family == "view" && (leaves || candidate.kernel.body[0].name == "concat")) continue;
-      if (options.softmax) combineSoftmax(candidate.kernel, *options.softmax, space);
-      prices.spaces.push_back(std::move(space));
-    }
+    openSpaces(static_cast<int>(c));
     LayoutTuple bestTuple;
     const auto offer = [&](size_t operand, const Layout &layout, double seconds) {
       double &best = bestByLayout[c][operand].try_emplace(withoutOffset(layout), infinite).first->second;
       best = std::min(best, seconds);
     };
-    for (const ConfigurationSpace &space : prices.spaces) {
-      statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
+    for (const MeasuredPoint &point : prices.measured) {
+      const LayoutTuple &tuple = prices.spaces[static_cast<size_t>(point.space)].tuples[static_cast<size_t>(point.tuple)];
+      if (point.seconds < prices.bestSeconds) prices.bestSeconds = point.seconds, bestTuple = tuple;
+      for (size_t operand = 0; operand < tuple.size(); ++operand) offer(operand, tuple[operand], point.seconds);
+    }
+    for (size_t s = 0; s < prices.pricedSpaces; ++s) {
+      const ConfigurationSpace &space = prices.spaces[s];
       const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
       const bool bySum = space.tuples.empty() && (model.isSeparable(candidate.kernel) || configurations > maximumPricedOneByOne);
       if (bySum) {
@@ -284,6 +357,7 @@ void Prices::buildTable(int index) {
       prices.choices.push_back({numberOf(tensor, tuple.back())});
     }
     prices.spaces = {{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}}};
+    prices.pricedSpaces = 1;
     prices.table.resize(1);
     prices.table[0].offer(0, 0, 0, 0);
     return;
@@ -309,7 +383,22 @@ void Prices::buildTable(int index) {
   prices.table.assign(size, {});
   if (size == 0) return;
 
-  for (size_t s = 0; s < prices.spaces.size(); ++s) {
+  const auto entryOf = [&](const LayoutTuple &tuple) -> std::optional<size_t> {
+    std::vector<int> choice;
+    for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
+      const int number = numberOf(prices.operands[operand], withoutOffset(tuple[operand]));
+      const auto &numbers = prices.choices[operand];
+      const auto found = std::find(numbers.begin(), numbers.end(), number);
+      if (found == numbers.end()) return std::nullopt;
+      choice.push_back(static_cast<int>(found - numbers.begin()));
+    }
+    return prices.indexOf(choice);
+  };
+  for (const MeasuredPoint &point : prices.measured)
+    if (const auto entry = entryOf(prices.spaces[static_cast<size_t>(point.space)].tuples[static_cast<size_t>(point.tuple)]))
+      prices.table[*entry].offer(point.seconds, point.space, point.knobs, point.tuple);
+
+  for (size_t s = 0; s < prices.pricedSpaces; ++s) {
     const ConfigurationSpace &space = prices.spaces[s];
     if (space.tuples.empty() && model.isSeparable(candidate.kernel)) {
       std::vector<std::vector<Layout>> lists;
@@ -337,17 +426,8 @@ void Prices::buildTable(int index) {
           prices.table[entry].offer(model.cost(candidate.kernel, toConfiguration(candidate.kernel, tuple, space.knobs[k])).seconds,
                                     static_cast<int>(s), static_cast<int>(k), tupleIndex);
     };
-    for (size_t i = 0; i < space.tuples.size(); ++i) {
-      std::vector<int> choice;
-      for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
-        const int number = numberOf(prices.operands[operand], withoutOffset(space.tuples[i][operand]));
-        const auto &numbers = prices.choices[operand];
-        const auto found = std::find(numbers.begin(), numbers.end(), number);
-        if (found == numbers.end()) break;
-        choice.push_back(static_cast<int>(found - numbers.begin()));
-      }
-      if (choice.size() == prices.operands.size()) offerTuple(space.tuples[i], prices.indexOf(choice), static_cast<int>(i));
-    }
+    for (size_t i = 0; i < space.tuples.size(); ++i)
+      if (const auto entry = entryOf(space.tuples[i])) offerTuple(space.tuples[i], *entry, static_cast<int>(i));
     for (size_t entry = 0; space.tuples.empty() && entry < size; ++entry) {
       const std::vector<int> choice = prices.choiceOf(entry);
       LayoutTuple tuple;
@@ -419,13 +499,23 @@ void Prices::priceTransposes(int tensor) {
     return;
   }
   const Kernel kernel = identityKernel(tensor);
+  const std::vector<PricedConfiguration> &rows = model.measured(kernel);
+  for (const PricedConfiguration &row : rows) {
+    const int from = numberOf(tensor, row.configuration.inputs[0]), to = numberOf(tensor, row.configuration.outputs[0]);
+    if (from < 0 || to < 0 || from == to) continue;
+    ++statistics.configurations;
+    ++statistics.measured;
+    TransposePrice &price = prices[static_cast<size_t>(from) * count + static_cast<size_t>(to)];
+    if (row.cost.seconds < price.seconds) price = {.seconds = row.cost.seconds, .knobs = row.configuration.knobs};
+  }
   const FamilyAnswer answer = transposeSpace(kernel, model.device());
-  if (!answer.space) return;
+  if (!answer.space || !model.admitsModelled()) return;
   for (size_t from = 0; from < count; ++from)
     for (size_t to = 0; to < count; ++to) {
       if (from == to) continue;
       const LayoutTuple tuple = {layouts(tensor)[from], layouts(tensor)[to]};
       TransposePrice &price = prices[from * count + to];
+      if (price.seconds < infinite) continue;  // measured
       for (const Knobs &knobs : answer.space->knobs) {
         if (!isUseful(kernel, tuple, knobs)) continue;
         ++statistics.configurations;

@@ -29,12 +29,20 @@ struct Price {
   void offer(double seconds, int space, int knobs, int tuple);
 };
 
+/// A measured configuration as indices into CandidatePrices::spaces.
+struct MeasuredPoint {
+  int space = -1, tuple = -1, knobs = -1;
+  double seconds = infinite;
+};
+
 /// One candidate under every combination of kept layouts of its operands: a dense table, the last operand fastest.
 struct CandidatePrices {
   std::vector<int> operands;              ///< tensors: inputs, then outputs
   std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
   std::vector<Price> table;
   std::vector<ConfigurationSpace> spaces;
+  size_t pricedSpaces = 0;                ///< the first of `spaces` are priced by the model, the others hold what was measured
+  std::vector<MeasuredPoint> measured;
   double bestSeconds = infinite;          ///< over all layouts, also those that were cut
   bool isFolded = false;                  ///< runs once, when parameters are loaded
 
@@ -73,6 +81,9 @@ private:
   void choosePins();
   void findFolded();
   void filterCandidates();
+  void openSpaces(int candidate);
+  void addMeasured(int candidate, const std::vector<PricedConfiguration> &rows);
+  bool reachesPins(int candidate, const PricedConfiguration &row) const;
   void keepLayouts();
   void buildTable(int candidate);
   void findRegrets();

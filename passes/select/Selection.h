@@ -95,7 +95,10 @@ struct Statistics {
   bool isBeyondBest = false; ///< one pass only: even the lower bound is slower than another variant's plan
   std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
   double seconds = 0;              ///< wall time; of several variants, each one's share of it
-  double coverageMeasured = 0;     ///< share of priced configurations whose cost was measured
+  int64_t measured = 0;            ///< of `configurations`: those whose time was measured
+  double coverageMeasured = 0;     ///< measured / configurations
+  int64_t unmeasuredKernels = 0;   ///< candidates that were modelled although the model has measurements
+  std::vector<std::string> notes;  ///< those of them that were measured, but not in the pinned layouts
 };
 
 /// The solved selection graph of one variant.

@@ -29,6 +29,7 @@ const CommandRow commandRows[] = {
     {"compile", "a model to an artifact: chosen fusions and layouts, CUDA text, cubins", addCompile},
     {"import", "a model to its graph; decides nothing", addImport},
     {"opt", "the proposing passes: variants of the graph and every fusion attempt", addOpt},
+    {"profile", "measure the configurations of a model's kernels on GPUs; export, import and merge what was measured", addProfile},
     {"select", "choose fusions, layouts and configurations; print the plan or draw the selection graph", addSelect},
     {"emit", "emit and build an artifact again after its plan or its kernels were edited", addEmit},
     {"verify", "every kernel on a GPU against fp64, the whole plan on small extents against the interpreter", addVerify},

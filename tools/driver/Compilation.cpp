@@ -8,6 +8,7 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/PinAdvice.h"
+#include "tools/driver/ProfileModel.h"
 #include "tools/driver/VariantFile.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -88,8 +89,7 @@ void noteUnusedKeys(const models::Description &description) {
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
     : modelFlags(std::move(model)), choices(std::move(choices)), context(std::make_unique<mlir::MLIRContext>()) {
   this->choices.check();
-  const Device device = target.device();
-  prices = target.profile.empty() ? analyticCostModel(device) : measuredCostModel(device, target.profile, target.strict);
+  prices = costModelOf(target);
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
 }
@@ -278,6 +278,12 @@ std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<Propo
     std::erase_if(pins, [&](const Pin &pin) { return found.contains(pin.tensor); });
   }
   return advice;
+}
+
+std::vector<select::Problem> Compilation::problems(const std::vector<ProposedVariant> &proposed) const {
+  std::vector<select::Problem> result;
+  for (const ProposedVariant &variant : proposed) result.push_back(toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions));
+  return result;
 }
 
 Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const {

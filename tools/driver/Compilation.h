@@ -70,6 +70,8 @@ public:
   std::vector<ProposedVariant> propose(Phase first) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
+  /// The selection problems of variants, without pins.
+  std::vector<select::Problem> problems(const std::vector<ProposedVariant> &proposed) const;
   /// Selects in every variant and orders them.
   Selected select(std::vector<ProposedVariant> proposed) const;
   /// The graph with the chosen regions, layouts and configurations.

@@ -135,7 +135,7 @@ std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
 void TargetFlags::declare(CLI::App &command, bool builds) {
   command.add_option("--device", deviceName, "GPU to choose for; see weft devices")->capture_default_str()->type_name("GPU");
   command.add_option("--target", target, "architecture to emit for; default: the device's")->type_name("SM");
-  command.add_option("--profile", profile, "measured times; default: the analytic model")->type_name("FILE");
+  command.add_option("--profile", profile, "measured times: a text, a store, or none; default: those that ship with weft")->type_name("FILE");
   command.add_flag("--no-library", noLibrary, "contractions by weft's own kernels only, never by cuBLASLt");
   command.add_flag("--strict", strict, builds ? "exit 4 where NVRTC is missing, and where --profile lacks a kernel's time"
                                               : "exit 4 where --profile lacks the time of a kernel that is priced");

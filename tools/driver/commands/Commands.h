@@ -14,6 +14,7 @@ using Action = std::function<int(bool json)>;
 Action addCompile(CLI::App &command);
 Action addImport(CLI::App &command);
 Action addOpt(CLI::App &command);
+Action addProfile(CLI::App &command);
 Action addSelect(CLI::App &command);
 Action addEmit(CLI::App &command);
 Action addExplain(CLI::App &command);

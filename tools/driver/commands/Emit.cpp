@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
@@ -13,11 +14,6 @@
 
 namespace weft::driver {
 namespace {
-
-std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
-  return target.profile.empty() ? analyticCostModel(target.device())
-                                : measuredCostModel(target.device(), target.profile, target.strict);
-}
 
 /// Puts hand-edited files back over generated text, and builds exactly them.
 void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &edited, EmittedPlan &emitted,

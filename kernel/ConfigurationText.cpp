@@ -1,0 +1,259 @@
+// Lines of configurations. Fields that have their default value are left out, so that a field added later with a default
+// that means "as before" leaves older lines valid.
+#include "kernel/ConfigurationText.h"
+
+#include "kernel/CanonicalNames.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace weft {
+namespace {
+
+/// Visits the fields of a family's knobs by name; the one list that writing and reading share.
+template <typename Visitor> void visitFields(LoopKnobs &knobs, Visitor &visit) {
+  visit.axis("vector", knobs.vectorAxis);
+  visit.integer("width", knobs.vectorWidth, LoopKnobs{}.vectorWidth);
+  visit.axis("lanes", knobs.laneAxis);
+  visit.choice("reduction", knobs.reduction,
+               {ReductionMapping::none, ReductionMapping::sequential, ReductionMapping::warp, ReductionMapping::block});
+  visit.integer("threads", knobs.threads, LoopKnobs{}.threads);
+  visit.integer("perRow", knobs.threadsPerRow, LoopKnobs{}.threadsPerRow);
+  visit.choice("combine", knobs.combine, {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear});
+}
+template <typename Visitor> void visitFields(TransposeKnobs &knobs, Visitor &visit) {
+  visit.integer("tile", knobs.tile, TransposeKnobs{}.tile);
+  visit.integer("width", knobs.vectorWidth, TransposeKnobs{}.vectorWidth);
+  visit.integer("threads", knobs.threads, TransposeKnobs{}.threads);
+}
+template <typename Visitor> void visitFields(ContractionKnobs &knobs, Visitor &visit) {
+  visit.integer("tileM", knobs.tileM, ContractionKnobs{}.tileM);
+  visit.integer("tileN", knobs.tileN, ContractionKnobs{}.tileN);
+  visit.integer("tileK", knobs.tileK, ContractionKnobs{}.tileK);
+  visit.integer("threadM", knobs.threadM, ContractionKnobs{}.threadM);
+  visit.integer("threadN", knobs.threadN, ContractionKnobs{}.threadN);
+}
+template <typename Visitor> void visitFields(ViewKnobs &, Visitor &) {}
+template <typename Visitor> void visitFields(LibraryKnobs &knobs, Visitor &visit) {
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    visit.integer(attribute.name, knobs.*attribute.member, LibraryKnobs{}.*attribute.member);
+}
+
+class FieldWriter {
+public:
+  explicit FieldWriter(const CanonicalNames *names) : names(names) {}
+  void integer(std::string_view name, int value, int usual) {
+    if (value != usual) text += fmt::format(" {}={}", name, value);
+  }
+  void axis(std::string_view name, int value) {
+    if (value >= 0) text += fmt::format(" {}={}", name, names->axis(value));
+  }
+  template <typename Choice> void choice(std::string_view name, Choice value, std::initializer_list<Choice> all) {
+    if (value != *all.begin()) text += fmt::format(" {}={}", name, nameOf(value));
+  }
+  std::string text;
+
+private:
+  const CanonicalNames *names;
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+template <typename Integer> Integer parseInteger(std::string_view text, std::string_view what) {
+  Integer value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) throw Error::badInput("'{}' is no number ({})", text, what);
+  return value;
+}
+
+class FieldReader {
+public:
+  FieldReader(std::string_view text, const Kernel &kernel) : kernel(kernel) {
+    for (const std::string_view field : split(text, ' ')) {
+      const size_t equals = field.find('=');
+      if (equals == std::string_view::npos) throw Error::badInput("knob '{}' has no value", field);
+      if (!fields.emplace(field.substr(0, equals), field.substr(equals + 1)).second)
+        throw Error::badInput("knob '{}' occurs twice", field.substr(0, equals));
+    }
+  }
+  void integer(std::string_view name, int &value, int usual) {
+    const auto text = take(name);
+    value = text ? parseInteger<int>(*text, name) : usual;
+  }
+  void axis(std::string_view name, int &value) {
+    const auto text = take(name);
+    value = -1;
+    if (!text) return;
+    const CanonicalNames names(kernel);
+    const auto index = text->size() > 1 && text->front() == 'a' ? parseInteger<size_t>(text->substr(1), name) : size_t(-1);
+    if (index >= names.axesInOrder().size()) throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel.name);
+    value = names.axesInOrder()[index];
+  }
+  template <typename Choice> void choice(std::string_view name, Choice &value, std::initializer_list<Choice> all) {
+    const auto text = take(name);
+    value = *all.begin();
+    if (!text) return;
+    const auto found = std::find_if(all.begin(), all.end(), [&](Choice choice) { return nameOf(choice) == *text; });
+    if (found == all.end()) throw Error::badInput("knob '{}': unknown value '{}'", name, *text);
+    value = *found;
+  }
+  void refuseOthers() const {
+    if (!fields.empty()) throw Error::badInput("unknown knob '{}'", fields.begin()->first);
+  }
+
+private:
+  std::optional<std::string_view> take(std::string_view name) {
+    const auto found = fields.find(name);
+    if (found == fields.end()) return std::nullopt;
+    const std::string_view text = found->second;
+    fields.erase(found);
+    return text;
+  }
+  const Kernel &kernel;
+  std::map<std::string_view, std::string_view> fields;
+};
+
+template <typename Family> Knobs readKnobs(std::string_view text, const Kernel &kernel) {
+  FieldReader reader(text, kernel);
+  Family knobs;
+  visitFields(knobs, reader);
+  reader.refuseOthers();
+  return knobs;
+}
+
+std::string knobsText(const Knobs &knobs, const CanonicalNames *names) {
+  FieldWriter writer(names);
+  std::visit([&](auto family) { visitFields(family, writer); }, knobs);
+  return writer.text;
+}
+
+constexpr std::string_view dimensionDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Dimensions of extent 1 change no address: they come first, ascending, so that equal layouts have one text.
+std::string layoutText(const Layout &layout, const Kernel &kernel, int value) {
+  const std::vector<int> &axes = kernel.values[static_cast<size_t>(value)].axes;
+  std::vector<int> order = layout.order;
+  const auto large = std::stable_partition(order.begin(), order.end(), [&](int dimension) {
+    return kernel.axes[static_cast<size_t>(axes[static_cast<size_t>(dimension)])].extent == 1;
+  });
+  std::sort(order.begin(), large);
+  std::string text;
+  for (const int dimension : order) text += dimensionDigits.at(static_cast<size_t>(dimension));
+  if (order.empty()) text = "-";
+  if (!layout.strides.empty()) text += fmt::format("[{}]", fmt::join(layout.strides, "/"));
+  return text;
+}
+
+Layout parseLayout(std::string_view text, const Kernel &kernel, int value) {
+  const size_t rank = kernel.values[static_cast<size_t>(value)].axes.size();
+  const size_t bracket = std::min(text.find('['), text.size());
+  Layout layout;
+  if (text.substr(0, bracket) != "-")
+    for (const char digit : text.substr(0, bracket)) layout.order.push_back(static_cast<int>(dimensionDigits.find(digit)));
+  std::vector<int> sorted = layout.order;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != rowMajor(rank).order)
+    throw Error::badInput("layout '{}' does not order the {} dimensions of '{}'", text, rank, kernel.values[static_cast<size_t>(value)].name);
+  if (bracket == text.size()) return layout;
+  if (text.back() != ']') throw Error::badInput("layout '{}' lacks its closing bracket", text);
+  for (const std::string_view stride : split(text.substr(bracket + 1, text.size() - bracket - 2), '/'))
+    layout.strides.push_back(parseInteger<int64_t>(stride, "stride"));
+  if (layout.strides.size() != rank) throw Error::badInput("layout '{}' needs {} strides", text, rank);
+  return layout;
+}
+
+std::string layoutsText(const Kernel &kernel, const Configuration &configuration) {
+  std::vector<std::string> inputs, outputs;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    inputs.push_back(layoutText(configuration.inputs.at(i), kernel, kernel.inputs[i]));
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    outputs.push_back(layoutText(configuration.outputs.at(i), kernel, kernel.outputs[i]));
+  return fmt::format("{}>{}", fmt::join(inputs, ","), fmt::join(outputs, ","));
+}
+
+}  // namespace
+
+ProfileSubject kernelSubject(const Kernel &kernel) { return {.text = canonicalText(kernel), .name = kernel.name}; }
+
+ProfileSubject productSubject(DType dtype, const MatrixProduct &product) {
+  const std::string text = fmt::format("product {} {} x {} x {} x {}", nameOf(dtype), product.batch, product.m, product.n, product.k);
+  return {.text = text, .name = text};
+}
+
+bool isProductFamily(std::string_view family) { return family == familyOf(ContractionKnobs{}) || family == familyOf(LibraryKnobs{}); }
+
+std::string strideText(const MatrixProduct &product) {
+  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", product.strideAm, product.strideAk, product.batchStrideA, product.strideBk,
+                     product.strideBn, product.batchStrideB, product.strideCm, product.strideCn, product.batchStrideC);
+}
+
+std::string productLine(const MatrixProduct &product, const Knobs &knobs) {
+  return fmt::format("{} {}{}", familyOf(knobs), strideText(product), knobsText(knobs, nullptr));
+}
+
+std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
+  const std::string_view family = familyOf(configuration.knobs);
+  if (isProductFamily(family)) {
+    const auto product = matrixProduct(kernel, configuration);
+    if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
+    return productLine(*product, configuration.knobs);
+  }
+  const CanonicalNames names(kernel);
+  return fmt::format("{} {}{}", family, layoutsText(kernel, configuration), knobsText(configuration.knobs, &names));
+}
+
+ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {
+  if (!isProductFamily(familyOf(configuration.knobs))) return kernelSubject(kernel);
+  const auto product = matrixProduct(kernel, configuration);
+  if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
+  return productSubject(kernel.values[static_cast<size_t>(kernel.inputs[0])].dtype, *product);
+}
+
+LineParts splitLine(std::string_view line) {
+  const size_t first = line.find(' ');
+  if (first == std::string_view::npos) throw Error::badInput("'{}' is no configuration: family, layouts and knobs", line);
+  const size_t second = std::min(line.find(' ', first + 1), line.size());
+  return {.family = line.substr(0, first),
+          .layouts = line.substr(first + 1, second - first - 1),
+          .knobs = line.substr(std::min(second + 1, line.size()))};
+}
+
+std::vector<Layout> parseLayouts(std::string_view text, const Kernel &kernel) {
+  const size_t arrow = text.find('>');
+  if (arrow == std::string_view::npos) throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
+  const auto inputs = split(text.substr(0, arrow), ','), outputs = split(text.substr(arrow + 1), ',');
+  if (inputs.size() != kernel.inputs.size() || outputs.size() != kernel.outputs.size())
+    throw Error::badInput("layouts '{}' do not fit the {} inputs and {} outputs of '{}'", text, kernel.inputs.size(),
+                          kernel.outputs.size(), kernel.name);
+  std::vector<Layout> layouts;
+  for (size_t i = 0; i < inputs.size(); ++i) layouts.push_back(parseLayout(inputs[i], kernel, kernel.inputs[i]));
+  for (size_t i = 0; i < outputs.size(); ++i) layouts.push_back(parseLayout(outputs[i], kernel, kernel.outputs[i]));
+  return layouts;
+}
+
+Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel) {
+  if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
+  if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
+  if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
+  if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
+  throw Error::badInput("unknown kernel family '{}'", family);
+}
+
+Configuration parseConfiguration(std::string_view line, const Kernel &kernel) {
+  const LineParts parts = splitLine(line);
+  const std::vector<Layout> layouts = parseLayouts(parts.layouts, kernel);
+  const auto outputs = layouts.begin() + static_cast<ptrdiff_t>(kernel.inputs.size());
+  return {.inputs = {layouts.begin(), outputs}, .outputs = {outputs, layouts.end()}, .knobs = parseKnobs(parts.family, parts.knobs, kernel)};
+}
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+// A configuration as one line of text that people read and the profile parses back: layouts as orders of dimensions, knobs
+// as fields with canonical axis names, a library's algorithm as its attributes.
+//
+//   loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32
+//   cublaslt 64,1:32768_1,64:32768>512,1:262144 libraryVersion=130200 algorithm=66 tile=20 stages=36
+//
+// A configuration is timed for its subject: a kernel in canonical form, or for matrix products the product, since nothing
+// but its extents and strides reaches the hardware. Equal subjects and equal lines are one measurement.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "kernel/MatrixProduct.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+/// What a configuration is timed for.
+struct ProfileSubject {
+  std::string text;  ///< hashed: the canonical kernel, or "product f16 16 x 512 x 512 x 64"
+  std::string name;  ///< for people
+};
+/// ProfileSubject of the kernel with its own layouts (loop, transpose).
+ProfileSubject kernelSubject(const Kernel &kernel);
+/// ProfileSubject of a matrix product: element type, batch and extents.
+ProfileSubject productSubject(DType dtype, const MatrixProduct &product);
+/// Whether configurations of the family are timed as matrix products.
+bool isProductFamily(std::string_view family);
+
+/// The line of a configuration. Offsets are left out: kernels are given the address of element zero.
+/// Throws Error(checkFailed) for a product family under layouts that are no product.
+std::string configurationLine(const Kernel &kernel, const Configuration &configuration);
+/// The same for a product whose strides are known.
+std::string productLine(const MatrixProduct &product, const Knobs &knobs);
+/// The subject that the configuration is timed for.
+ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration);
+
+/// "64,1:32768_1,64:32768>512,1:262144": strides of A along m and k, of B along k and n, of C along m and n, each with the
+/// batch's.
+std::string strideText(const MatrixProduct &product);
+
+/// The three parts of a line; throws Error(badInput) without them.
+struct LineParts {
+  std::string_view family, layouts, knobs;
+};
+LineParts splitLine(std::string_view line);
+
+/// One layout an operand, inputs first. Throws Error(badInput) naming what does not fit the kernel.
+std::vector<Layout> parseLayouts(std::string_view text, const Kernel &kernel);
+/// Throws Error(badInput) naming the field.
+Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel);
+/// The inverse of configurationLine() for families that are not timed as products.
+Configuration parseConfiguration(std::string_view line, const Kernel &kernel);
+
+}  // namespace weft

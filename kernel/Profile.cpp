@@ -1,0 +1,259 @@
+// Reading, writing, merging of profiles. A line that is not understood is refused with its number: a timing that silently
+// vanished would change plans without a word.
+#include "kernel/Profile.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view magic = "# weft profile 2";
+
+bool isHash(std::string_view text) {
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+class ProfileParser {
+public:
+  ProfileParser(std::string_view text, const std::string &where) : rest(text), where(where) {}
+
+  Profile run() {
+    if (!nextLine() || line != magic) throw broken("the first line must be '{}'", magic);
+    if (!nextLine() || !take("# device ") || line.empty()) throw broken("expected '# device NAME'");
+    profile.device = line;
+    while (nextLine()) {
+      if (line.empty()) continue;
+      if (take("# protocol ")) parseProtocol();
+      else if (line.front() == '#') continue;
+      else if (take("kernel ")) parseKernel();
+      else if (take("  ")) parseRow();
+      else throw broken("'{}' is neither a kernel nor a row of one", line);
+    }
+    return std::move(profile);
+  }
+
+private:
+  template <typename... Arguments>
+  Error broken(fmt::format_string<Arguments...> text, Arguments &&...arguments) const {
+    return Error::badInput("{}:{}: {}", where, number, fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  bool nextLine() {
+    ++number;
+    if (rest.empty()) return false;
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return true;
+  }
+
+  bool take(std::string_view prefix) {
+    if (!line.starts_with(prefix)) return false;
+    line.remove_prefix(prefix.size());
+    return true;
+  }
+
+  std::string_view word(std::string_view what) {
+    const size_t end = std::min(line.find(' '), line.size());
+    const std::string_view result = line.substr(0, end);
+    if (result.empty()) throw broken("the row ends before its {}", what);
+    line.remove_prefix(std::min(end + 1, line.size()));
+    return result;
+  }
+
+  template <typename Number> Number numberWord(std::string_view what) {
+    const std::string_view text = word(what);
+    Number value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) throw broken("'{}' is no {}", text, what);
+    return value;
+  }
+
+  void parseProtocol() {
+    const int id = numberWord<int>("protocol's number");
+    if (line.empty() || !profile.protocols.emplace(id, line).second) throw broken("protocol {} is empty or occurs twice", id);
+  }
+
+  void parseKernel() {
+    const std::string_view hash = word("kernel's hash");
+    if (!isHash(hash)) throw broken("'{}' is no hash of a kernel", hash);
+    const auto [found, isNew] = profile.kernels.try_emplace(std::string(hash));
+    if (!isNew) throw broken("kernel {} occurs twice", hash);
+    kernel = &found->second;
+    kernel->name = line;
+  }
+
+  double seconds() {
+    const double value = numberWord<double>("time");
+    if (!(value > 0) || !std::isfinite(value)) throw broken("{} seconds; a time is positive", value);
+    return value;
+  }
+
+  void parseRow() {
+    if (!kernel) throw broken("a row stands before the first kernel");
+    ProfileRow row;
+    if (take("failed ")) {
+      row.status = RowStatus::failed;
+      parseOrigin(row);
+      const size_t reason = line.find(" ; ");
+      if (reason == std::string_view::npos) throw broken("a failure without its reason");
+      row.reason = line.substr(reason + 3);
+      line = line.substr(0, reason);
+    } else {
+      row.seconds = seconds();
+      if (take("slow ")) {
+        row.status = RowStatus::slow;
+        row.n = 1;
+      } else {
+        row.n = numberWord<int64_t>("number of repetitions");
+        if (row.n < 1) throw broken("{} repetitions; at least one is needed", row.n);
+        row.spread = numberWord<double>("spread");
+        if (!(row.spread >= 0)) throw broken("a spread of {}; it is at least 0", row.spread);
+      }
+      parseOrigin(row);
+    }
+    if (std::count(line.begin(), line.end(), ' ') < 1) throw broken("'{}' is no configuration", line);
+    if (!kernel->rows.emplace(line, std::move(row)).second) throw broken("configuration '{}' occurs twice", line);
+  }
+
+  void parseOrigin(ProfileRow &row) {
+    row.protocol = numberWord<int>("protocol");
+    if (!profile.protocols.contains(row.protocol)) throw broken("protocol {} is not in the head of the file", row.protocol);
+    row.source = word("source");
+    if (row.source != "-" && !isHash(row.source)) throw broken("'{}' is no hash of a source", row.source);
+    row.familyVersion = numberWord<int>("family version");
+  }
+
+  std::string_view rest, line;
+  std::string where;
+  Profile profile;
+  ProfileKernel *kernel = nullptr;
+  int number = 0;
+};
+
+std::string printRow(const std::string &configuration, const ProfileRow &row) {
+  const std::string origin = fmt::format("{} {} {} {}", row.protocol, row.source, row.familyVersion, configuration);
+  switch (row.status) {
+  case RowStatus::measured: return fmt::format("  {:.2e} {} {:.3f} {}\n", row.seconds, row.n, row.spread, origin);
+  case RowStatus::slow: return fmt::format("  {:.2e} slow {}\n", row.seconds, origin);
+  case RowStatus::failed: return fmt::format("  failed {} ; {}\n", origin, row.reason);
+  }
+  return "";
+}
+
+bool isPreferred(const ProfileRow &offered, const ProfileRow &held) {
+  const auto rank = [](const ProfileRow &row) { return std::tuple(row.familyVersion, -static_cast<int>(row.status), row.n); };
+  return rank(offered) >= rank(held);
+}
+
+/// Family and layouts of a line.
+std::string_view placeOf(std::string_view line) {
+  const LineParts parts = splitLine(line);
+  return line.substr(0, static_cast<size_t>(parts.layouts.data() + parts.layouts.size() - line.data()));
+}
+
+}  // namespace
+
+std::string_view nameOf(RowStatus status) {
+  switch (status) {
+  case RowStatus::measured: return "measured";
+  case RowStatus::slow: return "slow";
+  case RowStatus::failed: return "failed";
+  }
+  return "";
+}
+
+size_t Profile::rowCount() const {
+  size_t count = 0;
+  for (const auto &[hash, kernel] : kernels) count += kernel.rows.size();
+  return count;
+}
+
+int Profile::protocolNumber(const std::string &protocol) {
+  for (const auto &[number, text] : protocols)
+    if (text == protocol) return number;
+  const int number = protocols.empty() ? 1 : protocols.rbegin()->first + 1;
+  protocols[number] = protocol;
+  return number;
+}
+
+std::string profileHash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string sourceHash(std::string_view text) { return text.empty() ? "-" : profileHash(text); }
+
+double quantized(double seconds) { return std::stod(fmt::format("{:.2e}", seconds)); }
+
+void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration, const ProfileRow &row) {
+  const ProfileSubject subject = subjectOf(kernel, configuration);
+  ProfileKernel &rows = profile.kernels[profileHash(subject.text)];
+  rows.name = subject.name;
+  const std::string line = configurationLine(kernel, configuration);
+  if (!rows.rows.emplace(line, row).second) throw Error::checkFailed("the profile has '{}' of '{}' already", line, subject.name);
+}
+
+Profile parseProfile(std::string_view text, const std::string &where) { return ProfileParser(text, where).run(); }
+
+std::string printProfile(const Profile &profile) {
+  std::string text = fmt::format("{}\n# device {}\n", magic, profile.device);
+  for (const auto &[number, protocol] : profile.protocols) text += fmt::format("# protocol {} {}\n", number, protocol);
+  for (const auto &[hash, kernel] : profile.kernels) {
+    text += fmt::format("kernel {} {}\n", hash, kernel.name);
+    for (const auto &[configuration, row] : kernel.rows) text += printRow(configuration, row);
+  }
+  return text;
+}
+
+void mergeProfile(Profile &profile, const Profile &other) {
+  if (profile.device != other.device)
+    throw Error::badInput("profiles of '{}' and of '{}' cannot be merged: times belong to one device", profile.device, other.device);
+  std::map<int, int> numberOf;
+  for (const auto &[number, protocol] : other.protocols) numberOf[number] = profile.protocolNumber(protocol);
+  for (const auto &[hash, kernel] : other.kernels) {
+    ProfileKernel &target = profile.kernels[hash];
+    if (target.name.empty()) target.name = kernel.name;
+    for (const auto &[configuration, row] : kernel.rows) {
+      ProfileRow moved = row;
+      moved.protocol = numberOf.at(row.protocol);
+      const auto [found, isNew] = target.rows.try_emplace(configuration, moved);
+      if (!isNew && isPreferred(moved, found->second)) found->second = std::move(moved);
+    }
+  }
+}
+
+Profile thinned(const Profile &profile, int perLayouts) {
+  Profile result{.device = profile.device, .protocols = {}, .kernels = {}};
+  std::set<int> used;
+  for (const auto &[hash, kernel] : profile.kernels) {
+    std::map<std::string_view, std::vector<const std::pair<const std::string, ProfileRow> *>> byPlace;
+    for (const auto &entry : kernel.rows)
+      if (entry.second.status != RowStatus::failed) byPlace[placeOf(entry.first)].push_back(&entry);
+    for (auto &[place, rows] : byPlace) {
+      std::stable_sort(rows.begin(), rows.end(), [](const auto *a, const auto *b) {
+        return std::tuple(a->second.status, a->second.seconds) < std::tuple(b->second.status, b->second.seconds);
+      });
+      const bool onlySlow = rows.front()->second.status == RowStatus::slow;
+      for (size_t i = 0; i < rows.size() && i < static_cast<size_t>(perLayouts); ++i) {
+        if (rows[i]->second.status == RowStatus::slow && !onlySlow) break;
+        ProfileKernel &target = result.kernels[hash];
+        target.name = kernel.name;
+        target.rows.insert(*rows[i]);
+        used.insert(rows[i]->second.protocol);
+      }
+    }
+  }
+  for (const int number : used) result.protocols[number] = profile.protocols.at(number);
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,131 @@
+// Messages of measuring processes as CBOR objects.
+#include "runtime/MeasureJobs.h"
+
+#include "kernel/Error.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft::runtime {
+namespace {
+
+using nlohmann::json;
+
+std::string pack(const json &object) {
+  const std::vector<uint8_t> bytes = json::to_cbor(object);
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+/// Reads a body and turns whatever is wrong with it into one error.
+template <typename Message> Message unpack(std::string_view body, const char *what, Message (*read)(const json &)) {
+  try {
+    return read(json::from_cbor(body));
+  } catch (const json::exception &error) {
+    throw Error::checkFailed("a {} that cannot be read: {}", what, error.what());
+  }
+}
+
+json binary(const std::string &bytes) { return json::binary({bytes.begin(), bytes.end()}); }
+std::string fromBinary(const json &value) {
+  const auto &bytes = value.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
+json toJson(const KernelJob &job) {
+  json arguments = json::array();
+  for (const KernelArgument &argument : job.arguments) arguments.push_back({{"kind", argument.kind}, {"index", argument.index}});
+  return {{"cubin", binary(job.cubin)}, {"entry", job.entry}, {"grid", job.grid}, {"block", job.block}, {"shared", job.sharedBytes},
+          {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}};
+}
+
+KernelJob kernelJobFrom(const json &object) {
+  KernelJob job{.cubin = fromBinary(object.at("cubin")), .entry = object.at("entry"), .grid = object.at("grid"),
+                .block = object.at("block"), .sharedBytes = object.at("shared"), .arguments = {},
+                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros")};
+  for (const json &argument : object.at("arguments"))
+    job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index")});
+  return job;
+}
+
+/// The extents and strides of a product, in one order.
+constexpr int64_t MatrixProduct::*productMembers[] = {
+    &MatrixProduct::batch, &MatrixProduct::m, &MatrixProduct::n, &MatrixProduct::k, &MatrixProduct::batchStrideA,
+    &MatrixProduct::batchStrideB, &MatrixProduct::batchStrideC, &MatrixProduct::strideAm, &MatrixProduct::strideAk,
+    &MatrixProduct::strideBk, &MatrixProduct::strideBn, &MatrixProduct::strideCm, &MatrixProduct::strideCn};
+
+json toJson(const ProductJob &job) {
+  json numbers = json::array();
+  for (const auto member : productMembers) numbers.push_back(job.product.shape.*member);
+  return {{"shape", numbers}, {"dtype", nameOf(job.product.dtype)}, {"alpha", job.product.alpha}, {"candidates", job.candidates}};
+}
+
+ProductJob productJobFrom(const json &object) {
+  ProductJob job{.product = {}, .candidates = object.at("candidates")};
+  for (size_t i = 0; i < std::size(productMembers); ++i) job.product.shape.*productMembers[i] = object.at("shape").at(i);
+  const auto type = parseDType(object.at("dtype").get<std::string>());
+  if (!type) throw Error::checkFailed("a product of an unknown element type");
+  job.product.dtype = *type;
+  job.product.alpha = object.at("alpha");
+  return job;
+}
+
+json toJson(const MeasureResult &result) {
+  json knobs = json::array();
+  for (const LibraryAttribute &attribute : libraryAttributes()) knobs.push_back(result.knobs.*attribute.member);
+  return {{"job", result.job}, {"knobs", knobs}, {"status", static_cast<int>(result.status)}, {"seconds", result.seconds},
+          {"n", result.n}, {"spread", result.spread}, {"reason", result.reason}};
+}
+
+MeasureResult resultFrom(const json &object) {
+  MeasureResult result{.job = object.at("job"), .knobs = {}, .status = static_cast<RowStatus>(object.at("status").get<int>()),
+                       .seconds = object.at("seconds"), .n = object.at("n"), .spread = object.at("spread"), .reason = object.at("reason")};
+  size_t position = 0;
+  for (const LibraryAttribute &attribute : libraryAttributes()) result.knobs.*attribute.member = object.at("knobs").at(position++);
+  return result;
+}
+
+}  // namespace
+
+std::string toBody(const MeasureGroup &group) {
+  json kernels = json::array();
+  for (const KernelJob &job : group.kernels) kernels.push_back(toJson(job));
+  return pack({{"best", group.bestFirstRun}, {"kernels", kernels}, {"product", group.product ? toJson(*group.product) : json()}});
+}
+
+std::string toBody(const MeasureReply &reply) {
+  json results = json::array();
+  for (const MeasureResult &result : reply.results) results.push_back(toJson(result));
+  return pack({{"best", reply.bestFirstRun}, {"results", results}, {"fatal", reply.fatal}});
+}
+
+std::string toBody(const MeasureGreeting &greeting) {
+  return pack({{"gpu", greeting.gpu}, {"architecture", greeting.architecture}, {"driver", greeting.driver},
+               {"protocol", greeting.protocol}, {"clocks", greeting.clocks}, {"error", greeting.error}, {"errorKind", greeting.errorKind}});
+}
+
+MeasureGroup measureGroupFrom(std::string_view body) {
+  return unpack<MeasureGroup>(body, "group to measure", [](const json &object) {
+    MeasureGroup group{.bestFirstRun = object.at("best"), .kernels = {}, .product = {}};
+    for (const json &job : object.at("kernels")) group.kernels.push_back(kernelJobFrom(job));
+    if (!object.at("product").is_null()) group.product = productJobFrom(object.at("product"));
+    return group;
+  });
+}
+
+MeasureReply measureReplyFrom(std::string_view body) {
+  return unpack<MeasureReply>(body, "reply of a measuring process", [](const json &object) {
+    MeasureReply reply{.bestFirstRun = object.at("best")};
+    reply.fatal = object.at("fatal");
+    for (const json &result : object.at("results")) reply.results.push_back(resultFrom(result));
+    return reply;
+  });
+}
+
+MeasureGreeting measureGreetingFrom(std::string_view body) {
+  return unpack<MeasureGreeting>(body, "greeting of a measuring process", [](const json &object) {
+    return MeasureGreeting{.gpu = object.at("gpu"), .architecture = object.at("architecture"), .driver = object.at("driver"),
+                           .protocol = object.at("protocol"), .clocks = object.at("clocks"), .error = object.at("error"),
+                           .errorKind = object.at("errorKind")};
+  });
+}
+
+}  // namespace weft::runtime

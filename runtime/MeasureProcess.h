@@ -1,0 +1,40 @@
+// A measuring process of one GPU, from both sides. The parent starts its own executable again, gives it groups and gets their
+// times; whatever happens to the process costs at most the group it had.
+#pragma once
+
+#include "runtime/MeasureJobs.h"
+#include "runtime/WorkerProtocol.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace weft::runtime {
+
+/// Times groups of configurations. The seam at which tests put a measurer without a GPU.
+class Measurer {
+public:
+  virtual ~Measurer() = default;
+  virtual const MeasureGreeting &greeting() const = 0;
+  /// One result a kernel, or one a candidate of the product. Never throws for a configuration that fails; throws Error when
+  /// the GPU is gone.
+  virtual MeasureReply measure(const MeasureGroup &group) = 0;
+};
+
+/// The hidden argument that makes an executable a measuring process; the next argument is the number of the GPU.
+inline constexpr const char *measureWorkerArgument = "--weft-measure-worker";
+/// For mains, beside serveAsBuildWorker(): the exit code if this process was started to measure, else nothing.
+std::optional<int> serveAsMeasureWorker(int argumentCount, char **arguments);
+
+struct MeasureProcessOptions {
+  int gpu = 0;
+  double timeoutSeconds = 60;        ///< for one group; a GPU that hangs is left after it
+  std::filesystem::path executable;  ///< empty: this one
+};
+
+/// A measuring process as a Measurer. A group that kills the process, or exceeds its time, is measured again one by one in
+/// fresh processes, so that only the culprit fails. Throws Error when the GPU cannot be opened (again).
+std::unique_ptr<Measurer> startMeasureProcess(const MeasureProcessOptions &options);
+
+}  // namespace weft::runtime

@@ -1,0 +1,263 @@
+// SQLite behind the store. Schema version 1: see `schema`.
+#include "runtime/ProfileStore.h"
+
+#include "kernel/Error.h"
+#include "runtime/Files.h"
+
+#include <sqlite3.h>
+
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+namespace weft::runtime {
+namespace {
+
+constexpr int applicationId = 0x77656674;  // "weft"
+constexpr int schemaVersion = 1;
+constexpr int busyMilliseconds = 30000;
+
+constexpr const char *schema = R"(
+CREATE TABLE device (name TEXT NOT NULL);
+CREATE TABLE protocols (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE kernels (hash TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE rows (
+  kernel TEXT NOT NULL REFERENCES kernels, configuration TEXT NOT NULL,
+  status INTEGER NOT NULL, seconds REAL NOT NULL, n INTEGER NOT NULL, spread REAL NOT NULL,
+  protocol INTEGER NOT NULL REFERENCES protocols, source TEXT NOT NULL, family_version INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (kernel, configuration)) WITHOUT ROWID;
+)";
+
+/// What a result code means for the person who named the file.
+Error failure(const std::filesystem::path &path, int code, const std::string &what) {
+  const std::string name = path.string();
+  switch (code & 0xff) {
+  case SQLITE_NOTADB: return Error::badInput("profile store '{}' is no SQLite database; nothing was written to it", name);
+  case SQLITE_CORRUPT:
+    return Error::badInput("profile store '{}' is damaged ({}); nothing was written to it. `sqlite3 {} .recover` may save its rows", name, what, name);
+  case SQLITE_CANTOPEN: return Error::badInput("profile store '{}' cannot be opened: {}", name, what);
+  case SQLITE_READONLY: return Error::badInput("profile store '{}' cannot be written: {}", name, what);
+  case SQLITE_FULL: return Error::checkFailed("profile store '{}': the disk is full; what was committed before is kept", name);
+  case SQLITE_BUSY: return Error::checkFailed("profile store '{}' was locked by another process for {} s", name, busyMilliseconds / 1000);
+  default: return Error::checkFailed("profile store '{}': {}", name, what);
+  }
+}
+
+}  // namespace
+
+struct ProfileStore::Connection {
+  Connection(const std::filesystem::path &path, int flags) : path(path) {
+    const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+    if (code != SQLITE_OK) {
+      const std::string what = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+      sqlite3_close(database);
+      throw failure(path, code, what);
+    }
+    sqlite3_busy_timeout(database, busyMilliseconds);
+  }
+  ~Connection() { sqlite3_close(database); }
+  Connection(const Connection &) = delete;
+  Connection &operator=(const Connection &) = delete;
+
+  void check(int code) const {
+    if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) throw failure(path, code, sqlite3_errmsg(database));
+  }
+  void execute(const char *text) const { check(sqlite3_exec(database, text, nullptr, nullptr, nullptr)); }
+
+  std::filesystem::path path;
+  sqlite3 *database = nullptr;
+  std::string device;
+};
+
+namespace {
+
+/// A prepared statement: bind in order, step, read columns.
+class Statement {
+public:
+  Statement(const ProfileStore::Connection &connection, const char *text) : connection(connection) {
+    connection.check(sqlite3_prepare_v2(connection.database, text, -1, &statement, nullptr));
+  }
+  ~Statement() { sqlite3_finalize(statement); }
+  Statement(const Statement &) = delete;
+  Statement &operator=(const Statement &) = delete;
+
+  Statement &bind(const std::string &text) {
+    connection.check(sqlite3_bind_text(statement, ++bound, text.data(), int(text.size()), SQLITE_TRANSIENT));
+    return *this;
+  }
+  Statement &bind(int64_t number) {
+    connection.check(sqlite3_bind_int64(statement, ++bound, number));
+    return *this;
+  }
+  Statement &bind(double number) {
+    connection.check(sqlite3_bind_double(statement, ++bound, number));
+    return *this;
+  }
+  /// Whether there is a row.
+  bool step() {
+    const int code = sqlite3_step(statement);
+    connection.check(code);
+    return code == SQLITE_ROW;
+  }
+  void run() {
+    step();
+    sqlite3_reset(statement);
+    bound = 0;
+  }
+  std::string text(int column) const {
+    const auto *bytes = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));
+    return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement, column))) : "";
+  }
+  int64_t integer(int column) const { return sqlite3_column_int64(statement, column); }
+  double number(int column) const { return sqlite3_column_double(statement, column); }
+
+private:
+  const ProfileStore::Connection &connection;
+  sqlite3_stmt *statement = nullptr;
+  int bound = 0;
+};
+
+int64_t pragma(const ProfileStore::Connection &connection, const char *text) {
+  Statement statement(connection, text);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+/// Rolled back unless committed.
+class Transaction {
+public:
+  explicit Transaction(const ProfileStore::Connection &connection) : connection(connection) { connection.execute("BEGIN IMMEDIATE"); }
+  ~Transaction() {
+    if (!committed) sqlite3_exec(connection.database, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  void commit() {
+    connection.execute("COMMIT");
+    committed = true;
+  }
+
+private:
+  const ProfileStore::Connection &connection;
+  bool committed = false;
+};
+
+void createSchema(const ProfileStore::Connection &connection, const std::string &device) {
+  if (device.empty()) throw Error::badInput("a new profile store '{}' needs the device it is for", connection.path.string());
+  Transaction transaction(connection);
+  // Another process may have been first.
+  if (pragma(connection, "PRAGMA application_id") == applicationId) return;
+  connection.execute(schema);
+  Statement(connection, "INSERT INTO device VALUES (?)").bind(device).run();
+  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", applicationId, schemaVersion).c_str());
+  transaction.commit();
+}
+
+void checkFormat(const ProfileStore::Connection &connection) {
+  const std::string name = connection.path.string();
+  const int64_t id = pragma(connection, "PRAGMA application_id"), version = pragma(connection, "PRAGMA user_version");
+  if (id != applicationId) throw Error::badInput("'{}' is a database of another program, no profile store; nothing was written to it", name);
+  if (version != schemaVersion)
+    throw Error::badInput("profile store '{}' has schema version {}; this weft reads version {}", name, version, schemaVersion);
+  Statement integrity(connection, "PRAGMA quick_check(1)");
+  if (integrity.step() && integrity.text(0) != "ok")
+    throw failure(connection.path, SQLITE_CORRUPT, integrity.text(0));
+}
+
+ProfileRow rowFrom(const Statement &statement, int column) {
+  return {.status = RowStatus(statement.integer(column)), .seconds = statement.number(column + 1), .n = statement.integer(column + 2),
+          .spread = statement.number(column + 3), .protocol = int(statement.integer(column + 4)), .source = statement.text(column + 5),
+          .familyVersion = int(statement.integer(column + 6)), .reason = statement.text(column + 7)};
+}
+
+}  // namespace
+
+ProfileStore::ProfileStore(const std::filesystem::path &path, Mode mode, const std::string &device) {
+  std::error_code ignored;
+  const bool isThere = std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
+  if (!isThere && mode == Mode::read) throw Error::badInput("profile store '{}' does not exist or is empty", path.string());
+  if (isThere && !isDatabase(path)) throw failure(path, SQLITE_NOTADB, "");
+  connection = std::make_unique<Connection>(path, mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  if (!isThere) createSchema(*connection, device);
+  checkFormat(*connection);
+  if (mode == Mode::create) connection->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  Statement name(*connection, "SELECT name FROM device");
+  if (!name.step()) throw failure(path, SQLITE_CORRUPT, "it names no device");
+  connection->device = name.text(0);
+  if (!device.empty() && connection->device != device)
+    throw Error::badInput("profile store '{}' was measured on '{}', not on '{}'", path.string(), connection->device, device);
+}
+
+ProfileStore::~ProfileStore() = default;
+ProfileStore::ProfileStore(ProfileStore &&) noexcept = default;
+ProfileStore &ProfileStore::operator=(ProfileStore &&) noexcept = default;
+
+const std::string &ProfileStore::device() const { return connection->device; }
+
+void ProfileStore::write(const std::vector<StoredRow> &rows, const std::string &protocol) {
+  if (rows.empty()) return;
+  Transaction transaction(*connection);
+  Statement(*connection, "INSERT OR IGNORE INTO protocols (text) VALUES (?)").bind(protocol).run();
+  Statement number(*connection, "SELECT number FROM protocols WHERE text = ?");
+  number.bind(protocol).step();
+  const int64_t protocolNumber = number.integer(0);
+  Statement kernel(*connection, "INSERT OR IGNORE INTO kernels VALUES (?, ?)");
+  Statement row(*connection, "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const StoredRow &stored : rows) {
+    kernel.bind(stored.kernel).bind(stored.kernelName).run();
+    row.bind(stored.kernel).bind(stored.configuration).bind(int64_t(stored.row.status)).bind(quantized(stored.row.seconds))
+        .bind(stored.row.n).bind(stored.row.spread).bind(protocolNumber).bind(stored.row.source)
+        .bind(int64_t(stored.row.familyVersion)).bind(stored.row.reason).run();
+  }
+  transaction.commit();
+}
+
+Profile ProfileStore::read() const {
+  Profile profile{.device = connection->device, .protocols = {}, .kernels = {}};
+  Statement protocols(*connection, "SELECT number, text FROM protocols ORDER BY number");
+  while (protocols.step()) profile.protocols[int(protocols.integer(0))] = protocols.text(1);
+  Statement rows(*connection, "SELECT kernel, name, configuration, status, seconds, n, spread, protocol, source, family_version, reason "
+                              "FROM rows JOIN kernels ON kernels.hash = rows.kernel ORDER BY kernel, configuration");
+  while (rows.step()) {
+    ProfileKernel &kernel = profile.kernels[rows.text(0)];
+    kernel.name = rows.text(1);
+    kernel.rows.emplace(rows.text(2), rowFrom(rows, 3));
+  }
+  return profile;
+}
+
+size_t ProfileStore::merge(const Profile &profile) {
+  Profile merged = read();
+  const Profile before = merged;
+  mergeProfile(merged, profile);
+  std::map<std::string, std::vector<StoredRow>> byProtocol;
+  size_t changed = 0;
+  for (const auto &[hash, kernel] : merged.kernels)
+    for (const auto &[configuration, row] : kernel.rows) {
+      const auto held = before.kernels.find(hash);
+      if (held != before.kernels.end())
+        if (const auto old = held->second.rows.find(configuration); old != held->second.rows.end() && old->second == row) continue;
+      ++changed;
+      byProtocol[merged.protocols.at(row.protocol)].push_back({.kernel = hash, .kernelName = kernel.name, .configuration = configuration, .row = row});
+    }
+  for (const auto &[protocol, rows] : byProtocol) write(rows, protocol);
+  return changed;
+}
+
+bool isDatabase(const std::filesystem::path &path) {
+  constexpr char magic[] = "SQLite format 3";
+  char head[sizeof(magic)] = {};
+  std::ifstream(path, std::ios::binary).read(head, sizeof(head));
+  return std::memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+Profile readProfile(const std::filesystem::path &path) {
+  if (isDatabase(path)) return ProfileStore(path, ProfileStore::Mode::read, "").read();
+  std::string text;
+  try {
+    text = readFile(path);
+  } catch (const std::system_error &error) {
+    throw Error::badInput("profile '{}' cannot be read: {}", path.string(), error.code().message());
+  }
+  return parseProfile(text, path.string());
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,35 @@
+// The shipped profiles are embedded, so that one binary works anywhere.
+#include "tools/driver/ProfileModel.h"
+
+#include "runtime/ProfileStore.h"
+
+#include <map>
+#include <string_view>
+
+namespace weft::embedded {
+extern const std::map<std::string, std::string_view> shippedProfiles;
+}
+
+namespace weft::driver {
+
+Profile shippedProfile(const std::string &device) {
+  Profile all{.device = device, .protocols = {}, .kernels = {}};
+  for (const auto &[file, text] : embedded::shippedProfiles) {
+    const Profile profile = parseProfile(text, "shipped profile " + file);
+    if (profile.device == device) mergeProfile(all, profile);
+  }
+  return all;
+}
+
+std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
+  const Device &device = target.device();
+  if (target.profile == "none") return analyticCostModel(device);
+  if (!target.profile.empty())
+    return measuredCostModel(device, runtime::readProfile(target.profile), "profile " + target.profile, target.strict);
+  if (!target.target.empty() && target.target != device.architecture) return analyticCostModel(device);
+  Profile shipped = shippedProfile(device.name);
+  if (shipped.kernels.empty()) return analyticCostModel(device);
+  return measuredCostModel(device, std::move(shipped), "shipped profile", false);
+}
+
+}  // namespace weft::driver

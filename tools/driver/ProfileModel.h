@@ -1,0 +1,18 @@
+// Which prices a command works with: measured where there are measurements for the device, else modelled.
+#pragma once
+
+#include "passes/configure/CostModel.h"
+#include "tools/driver/Flags.h"
+
+#include <memory>
+
+namespace weft::driver {
+
+/// --profile FILE: a text or a store; "none": the analytic model; not given: the profiles that ship with weft for the device,
+/// if the target is its own architecture, else the analytic model. Throws Error(badInput) as readProfile() does.
+std::unique_ptr<CostModel> costModelOf(const TargetFlags &target);
+
+/// The rows that ship for a device; empty if there are none.
+Profile shippedProfile(const std::string &device);
+
+}  // namespace weft::driver

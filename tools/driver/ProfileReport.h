@@ -1,0 +1,31 @@
+// What a profile run tells: how well the model ranks what was measured, and what failed.
+#pragma once
+
+#include "tools/driver/ProfileRun.h"
+#include "tools/driver/ProfileSpace.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft::driver {
+
+/// Spearman's correlation of modelled and measured times of one family's rows.
+struct FamilyCorrelation {
+  std::string family;
+  size_t rows = 0;
+  std::optional<double> overall;    ///< over all rows
+  std::optional<double> perKernel;  ///< mean over kernels of the correlation among a kernel's rows: what pruning relies on
+};
+
+struct ProfileReport {
+  std::vector<FamilyCorrelation> families;  ///< sorted by name; "all" last
+  std::map<std::string, size_t> failures;   ///< reason -> rows
+};
+
+/// Over the space's items that the profile has rows for, and the fastest candidate of every product.
+ProfileReport reportOf(const ProfileSpace &space, const Profile &profile);
+std::string print(const ProfileReport &report);
+
+nlohmann::json toJson(const ProfileSpace &space);
+nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report, const std::string &store);
+
+}  // namespace weft::driver

@@ -1,0 +1,387 @@
+// Threads of a profile run: one builds, one a GPU measures, this one keeps the store. They meet in two queues.
+#include "tools/driver/ProfileRun.h"
+
+#include "codegen/Emit.h"
+#include "kernel/Error.h"
+#include "kernel/Format.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace weft::driver {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using runtime::MeasureReply;
+using runtime::MeasureResult;
+using runtime::StoredRow;
+
+/// Configurations of one kernel that are measured against each other.
+constexpr size_t groupSize = 16;
+/// Configurations that are built at once; the first lot is small, so that the GPU starts soon.
+constexpr size_t firstLot = 64, lotSize = 256;
+/// Built groups that may wait for a GPU: text and cubins are kept in memory.
+constexpr size_t mostWaiting = 256;
+
+/// Work of a GPU: items of one kernel, or one product.
+struct Work {
+  std::vector<size_t> items;    ///< indices into the space's items, as the group's kernels
+  std::vector<std::string> sources;
+  size_t product = SIZE_MAX;
+  runtime::MeasureGroup group;
+};
+
+/// What a measuring thread hands back.
+struct Done {
+  Work work;
+  MeasureReply reply;
+  std::string protocol;
+};
+
+std::string oneLine(const std::string &text) {
+  std::string line = text.substr(0, text.find('\n'));
+  if (line.empty()) line = "no reason was given";
+  return line;
+}
+
+runtime::KernelJob jobOf(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin) {
+  runtime::KernelJob job{.cubin = cubin, .entry = emitted.entry, .grid = emitted.launch.grid, .block = emitted.launch.block,
+                         .sharedBytes = emitted.launch.sharedBytes, .arguments = {}, .inputBytes = {}, .outputBytes = {}, .zeroInputs = {}};
+  using Kind = codegen::Parameter::Kind;
+  const std::map<Kind, std::string> kinds = {{Kind::input, "input"}, {Kind::output, "output"}, {Kind::dropoutKey, "dropoutKey"},
+                                             {Kind::dropoutStream, "dropoutStream"}};
+  for (const codegen::Parameter &parameter : emitted.parameters)
+    job.arguments.push_back({.kind = kinds.at(parameter.kind), .index = parameter.index});
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    job.inputBytes.push_back(kernel.bytes(kernel.inputs[i]));
+    const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
+    if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
+  }
+  for (const int output : kernel.outputs) job.outputBytes.push_back(kernel.bytes(output));
+  return job;
+}
+
+class Run {
+public:
+  Run(const ProfileSpace &space, runtime::ProfileStore &store, const ProfileRunOptions &options)
+      : space(space), store(store), options(options) {}
+
+  ProfileOutcome run() {
+    findPending();
+    outcome.progress.total = pendingItems.size() + pendingProducts.size();
+    if (outcome.progress.total == 0) return std::move(outcome);
+    try {
+      std::vector<std::jthread> threads;
+      const StopOnExit stopOnExit{*this};
+      measuring = options.gpus;
+      for (int gpu = 0; gpu < options.gpus; ++gpu) threads.emplace_back([this, gpu] { measureThread(gpu); });
+      threads.emplace_back([this] { buildThread(); });
+      collect();
+    } catch (...) {
+      commitAll();
+      throw;
+    }
+    commitAll();
+    outcome.progress.seconds = elapsed();
+    if (outcome.progress.measured + outcome.progress.slow + outcome.progress.failed == 0 && !outcome.lostGpus.empty()) throw *lostError;
+    if (outcome.lostGpus.size() == size_t(options.gpus) && outcome.end == ProfileEnd::finished)
+      throw Error(lostError->kind, fmt::format("{}; {} rows that were measured before are kept", lostError->what(), outcome.progress.measured));
+    return std::move(outcome);
+  }
+
+private:
+  /// Ends the threads however collect() was left.
+  struct StopOnExit {
+    Run &run;
+    ~StopOnExit() { run.stop(); }
+  };
+
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+  void findPending() {
+    const Profile have = store.read();
+    const auto isCurrent = [](const ProfileRow &row, std::string_view line) {
+      return row.familyVersion == familyVersion(splitLine(line).family);
+    };
+    for (size_t i = 0; i < space.items.size(); ++i) {
+      const ProfileItem &item = space.items[i];
+      const auto kernel = have.kernels.find(item.subject);
+      if (kernel != have.kernels.end())
+        if (const auto row = kernel->second.rows.find(item.line); row != kernel->second.rows.end() && isCurrent(row->second, item.line)) continue;
+      pendingItems.push_back(i);
+    }
+    for (size_t i = 0; i < space.products.size(); ++i) {
+      const auto kernel = have.kernels.find(space.products[i].subject);
+      const std::string prefix = fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].strides);
+      const auto row = kernel == have.kernels.end() ? std::map<std::string, ProfileRow, std::less<>>::const_iterator()
+                                                    : kernel->second.rows.lower_bound(prefix);
+      const bool isMeasured = kernel != have.kernels.end() && row != kernel->second.rows.end() &&
+                              (row->first == prefix || row->first.starts_with(prefix + " ")) && isCurrent(row->second, row->first);
+      if (!isMeasured) pendingProducts.push_back(i);
+    }
+    outcome.skipped = space.items.size() + space.products.size() - pendingItems.size() - pendingProducts.size();
+  }
+
+  void stop() {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+    changed.notify_all();
+  }
+
+  // --- building -------------------------------------------------------------------------------------------------------
+  void buildThread() {
+    size_t begin = 0;
+    while (begin < pendingItems.size()) {
+      const size_t end = std::min(pendingItems.size(), begin + (begin == 0 ? firstLot : lotSize));
+      {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return stopping || waiting.size() < mostWaiting; });
+        if (stopping) break;
+      }
+      try {
+        buildLot({pendingItems.begin() + ptrdiff_t(begin), pendingItems.begin() + ptrdiff_t(end)});
+      } catch (const Error &error) {
+        const std::lock_guard lock(mutex);
+        buildError.emplace(error);
+        break;
+      }
+      begin = end;
+    }
+    const std::lock_guard lock(mutex);
+    building = false;
+    changed.notify_all();
+  }
+
+  void buildLot(const std::vector<size_t> &items) {
+    std::vector<runtime::BuildRequest> requests;
+    std::vector<codegen::EmittedKernel> emitted;
+    std::vector<size_t> built;
+    std::vector<std::pair<size_t, std::string>> failures;
+    for (const size_t i : items) {
+      const ProfileItem &item = space.items[i];
+      try {
+        emitted.push_back(codegen::emit(space.kernels[item.kernel].kernel, item.configuration, options.architecture));
+      } catch (const Error &error) {
+        failures.emplace_back(i, std::string("emit: ") + error.what());
+        continue;
+      }
+      requests.push_back({.name = space.kernels[item.kernel].name, .text = emitted.back().text, .entry = emitted.back().entry,
+                          .architecture = options.architecture, .extraFlags = {}});
+      built.push_back(i);
+    }
+    const std::vector<runtime::BuildResult> results = options.build(requests);
+    std::map<size_t, Work> open;  // by kernel
+    for (size_t r = 0; r < results.size(); ++r) {
+      const size_t kernel = space.items[built[r]].kernel;
+      if (!results[r].error.empty()) {
+        failures.emplace_back(built[r], "build: " + results[r].error);
+        continue;
+      }
+      Work &work = open[kernel];
+      work.items.push_back(built[r]);
+      work.sources.push_back(sourceHash(requests[r].text));
+      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel, emitted[r], results[r].cubin));
+      if (work.items.size() == groupSize) {
+        offer(std::move(work));
+        open.erase(kernel);
+      }
+    }
+    for (auto &[kernel, work] : open) offer(std::move(work));
+    if (!isInterrupted()) offerFailures(failures);  // an interrupt ends the compilers, too: no fault of the kernels
+  }
+
+  void offer(Work work) {
+    const std::lock_guard lock(mutex);
+    waiting.push_back(std::move(work));
+    changed.notify_all();
+  }
+
+  void offerFailures(const std::vector<std::pair<size_t, std::string>> &failures) {
+    const std::lock_guard lock(mutex);
+    for (const auto &[item, reason] : failures) {
+      Done result{.work = {.items = {item}, .sources = {"-"}, .group = {}}, .reply = {}, .protocol = "built, not run"};
+      result.reply.results.push_back({.job = 0, .knobs = {}, .status = RowStatus::failed, .reason = oneLine(reason)});
+      finished.push_back(std::move(result));
+    }
+    changed.notify_all();
+  }
+
+  // --- measuring ------------------------------------------------------------------------------------------------------
+  void measureThread(int gpu) {
+    try {
+      const std::unique_ptr<runtime::Measurer> measurer = options.startMeasurer(gpu);
+      const runtime::MeasureGreeting &hello = measurer->greeting();
+      const std::string protocol = fmt::format("{}, {}, {}, at the start {}", hello.protocol, hello.gpu, hello.driver, hello.clocks);
+      {
+        const std::lock_guard lock(mutex);
+        if (outcome.protocol.empty()) outcome.protocol = protocol;
+      }
+      while (std::optional<Work> work = next()) {
+        const std::string subject = subjectOf(*work);
+        {
+          const std::lock_guard lock(mutex);
+          work->group.bestFirstRun = bestFirstRun[subject];
+        }
+        MeasureReply reply = measurer->measure(work->group);
+        const std::lock_guard lock(mutex);
+        double &best = bestFirstRun[subject];
+        if (reply.bestFirstRun > 0 && (!(best > 0) || reply.bestFirstRun < best)) best = reply.bestFirstRun;
+        finished.push_back({.work = std::move(*work), .reply = std::move(reply), .protocol = protocol});
+        --inFlight;
+        changed.notify_all();
+      }
+    } catch (const std::exception &error) {
+      const std::lock_guard lock(mutex);
+      const auto *known = dynamic_cast<const Error *>(&error);
+      if (!lostError) lostError.emplace(known ? known->kind : ErrorKind::checkFailed, error.what());
+      outcome.lostGpus.push_back(fmt::format("GPU {}: {}", gpu, error.what()));
+      if (held.contains(std::this_thread::get_id())) --inFlight;
+    }
+    const std::lock_guard lock(mutex);
+    --measuring;
+    changed.notify_all();
+  }
+
+  std::string subjectOf(const Work &work) const {
+    return work.product == SIZE_MAX ? space.items[work.items[0]].subject : space.products[work.product].subject;
+  }
+
+  /// Kernels and products in turn while there are both; products alone while the first kernels are built.
+  std::optional<Work> next() {
+    std::unique_lock lock(mutex);
+    held.erase(std::this_thread::get_id());
+    changed.wait(lock, [&] { return stopping || !waiting.empty() || nextProduct < pendingProducts.size() || !building; });
+    if (stopping) return std::nullopt;
+    const bool hasProduct = nextProduct < pendingProducts.size();
+    if (waiting.empty() && !hasProduct) return std::nullopt;
+    held.insert(std::this_thread::get_id());
+    ++inFlight;
+    const bool takeProduct = hasProduct && (waiting.empty() || !lastWasProduct);
+    lastWasProduct = takeProduct;
+    Work work;
+    if (takeProduct) {
+      work.product = pendingProducts[nextProduct++];
+      work.group.product = runtime::ProductJob{.product = space.products[work.product].product};
+    } else {
+      work = std::move(waiting.front());
+      waiting.pop_front();
+    }
+    changed.notify_all();
+    return work;
+  }
+
+  // --- keeping --------------------------------------------------------------------------------------------------------
+  bool isInterrupted() const { return options.interrupted && options.interrupted->load(); }
+
+  void collect() {
+    auto lastCommit = Clock::now();
+    while (true) {
+      std::deque<Done> batch;
+      bool isOver = false;
+      {
+        std::unique_lock lock(mutex);
+        changed.wait_for(lock, std::chrono::milliseconds(200), [&] { return !finished.empty(); });
+        batch.swap(finished);
+        isOver = batch.empty() && (measuring == 0 || (!building && waiting.empty() && nextProduct == pendingProducts.size() && inFlight == 0));
+      }
+      for (Done &done : batch) take(done);
+      if (Clock::now() - lastCommit > std::chrono::seconds(1)) {
+        commit();
+        lastCommit = Clock::now();
+      }
+      outcome.progress.seconds = elapsed();
+      if (options.progress) options.progress(outcome.progress);
+      const bool isLate = options.budgetSeconds > 0 && elapsed() > options.budgetSeconds;
+      if (isInterrupted() || isLate) {
+        outcome.end = isInterrupted() ? ProfileEnd::interrupted : ProfileEnd::budget;
+        return;
+      }
+      if (isOver) break;
+    }
+    const std::lock_guard lock(mutex);
+    if (buildError) throw *buildError;
+  }
+
+  void take(Done &done) {
+    ++outcome.progress.done;
+    if (done.work.product == SIZE_MAX) outcome.progress.done += done.work.items.size() - 1;
+    for (MeasureResult &result : done.reply.results) takeResult(done, result);
+  }
+
+  void takeResult(const Done &done, const MeasureResult &result) {
+    ProfileProgress &progress = outcome.progress;
+    StoredRow stored;
+    ProfileRow &row = stored.row;
+    row = {.status = result.status, .seconds = result.status == RowStatus::failed ? 0 : result.seconds, .n = result.n,
+           .spread = result.spread, .source = "-", .reason = result.reason.empty() ? "" : oneLine(result.reason)};
+    if (done.work.product != SIZE_MAX) {
+      const ProfileProduct &product = space.products[done.work.product];
+      stored.kernel = product.subject;
+      stored.kernelName = product.name;
+      stored.configuration = productLine(product.product.shape, result.knobs);
+      row.familyVersion = familyVersion(familyOf(LibraryKnobs{}));
+    } else {
+      const ProfileItem &item = space.items[done.work.items.at(result.job)];
+      stored.kernel = item.subject;
+      stored.kernelName = isProductFamily(familyOf(item.configuration.knobs))
+                              ? weft::subjectOf(space.kernels[item.kernel].kernel, item.configuration).name
+                              : space.kernels[item.kernel].name;
+      stored.configuration = item.line;
+      row.familyVersion = familyVersion(familyOf(item.configuration.knobs));
+      row.source = done.work.sources.at(result.job);
+    }
+    if (row.status == RowStatus::failed && row.reason.empty()) row.reason = "no reason was given";
+    ++(row.status == RowStatus::measured ? progress.measured : row.status == RowStatus::slow ? progress.slow : progress.failed);
+    if (row.status == RowStatus::measured) {
+      double &best = bestSeconds[stored.kernel];
+      if (!(best > 0) || row.seconds < best) best = row.seconds;
+      progress.last = fmt::format("{} {}", stored.kernelName, formatSeconds(best));
+    }
+    pendingRows[done.protocol].push_back(std::move(stored));
+  }
+
+  /// Also what threads handed back while they ended.
+  void commitAll() {
+    for (Done &done : finished) take(done);
+    finished.clear();
+    commit();
+  }
+
+  void commit() {
+    for (const auto &[protocol, rows] : pendingRows) store.write(rows, protocol);
+    pendingRows.clear();
+  }
+
+  const ProfileSpace &space;
+  runtime::ProfileStore &store;
+  const ProfileRunOptions &options;
+  const Clock::time_point begin = Clock::now();
+  std::vector<size_t> pendingItems, pendingProducts;
+  ProfileOutcome outcome;
+  std::map<std::string, std::vector<StoredRow>> pendingRows;  ///< by protocol
+  std::map<std::string, double> bestSeconds;                  ///< by subject
+
+  std::mutex mutex;  ///< guards what follows, and outcome.protocol and lostGpus while threads run
+  std::condition_variable changed;
+  std::deque<Work> waiting;
+  std::deque<Done> finished;
+  std::map<std::string, double> bestFirstRun;
+  std::set<std::thread::id> held;  ///< threads with work in hand
+  std::optional<Error> buildError, lostError;
+  size_t nextProduct = 0;
+  int measuring = 0, inFlight = 0;
+  bool building = true, stopping = false, lastWasProduct = true;
+};
+
+}  // namespace
+
+ProfileOutcome runProfile(const ProfileSpace &space, runtime::ProfileStore &store, const ProfileRunOptions &options) {
+  return Run(space, store, options).run();
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,323 @@
+// What to measure; see ProfileSpace.h.
+#include "tools/driver/ProfileSpace.h"
+
+#include "kernel/CanonicalNames.h"
+#include "kernel/ConfigurationText.h"
+#include "kernel/Error.h"
+#include "kernel/Profile.h"
+#include "passes/select/Prices.h"
+#include "tools/driver/Console.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+constexpr const char *libraryFamily = "cublaslt";
+
+/// A distinct kernel with the layouts that its tensors keep in any variant.
+struct Gathered {
+  Kernel kernel;
+  std::vector<std::set<Layout>> layouts;         ///< per operand
+  std::vector<std::set<Layout>> pinned;          ///< per operand: layouts that some variant pins; empty: free
+};
+
+void gather(const Kernel &kernel, const std::vector<int> &tensors, const select::Prices &prices, std::map<std::string, Gathered> &kernels) {
+  const CanonicalNames names(kernel);
+  Gathered &gathered = kernels[canonicalText(kernel)];
+  if (gathered.layouts.empty()) {
+    gathered.kernel = kernel;
+    gathered.layouts.resize(tensors.size());
+    gathered.pinned.resize(tensors.size());
+  }
+  for (size_t operand = 0; operand < tensors.size(); ++operand) {
+    const std::vector<Layout> &kept = prices.layouts(tensors[operand]);
+    gathered.layouts[operand].insert(kept.begin(), kept.end());
+    if (const auto pin = prices.pinned(tensors[operand]); pin && !prices.isFreeToPack(tensors[operand]))
+      gathered.pinned[operand].insert(kept[size_t(*pin)]);
+  }
+}
+
+std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &problems, const select::Options &options, const CostModel &model) {
+  std::map<std::string, Gathered> kernels;
+  for (const select::Problem &problem : problems) {
+    select::Statistics statistics;
+    const select::Prices prices(problem, model, options, statistics);
+    for (size_t c = 0; c < problem.candidates.size(); ++c) {
+      const select::Candidate &candidate = problem.candidates[c];
+      if (!prices.isUsable(int(c)) || prices.candidate(int(c)).isFolded) continue;
+      std::vector<int> tensors = candidate.inputs;
+      tensors.insert(tensors.end(), candidate.outputs.begin(), candidate.outputs.end());
+      gather(candidate.kernel, tensors, prices, kernels);
+      kernels.at(canonicalText(candidate.kernel)).kernel.name = candidate.kernel.name.empty() ? candidate.name : candidate.kernel.name;
+    }
+    for (size_t t = 0; t < problem.tensors.size(); ++t) {
+      if (prices.isFreeToPack(int(t)) || prices.layouts(int(t)).size() < 2) continue;
+      gather(prices.identityKernel(int(t)), {int(t), int(t)}, prices, kernels);
+    }
+  }
+  return kernels;
+}
+
+Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs) {
+  const auto outputs = tuple.begin() + ptrdiff_t(kernel.inputs.size());
+  return {.inputs = {tuple.begin(), outputs}, .outputs = {outputs, tuple.end()}, .knobs = knobs};
+}
+
+/// Knobs that differ only in the number of threads: the model tells them apart least well.
+std::array<int, 6> structureOf(const Knobs &knobs) {
+  const auto *loop = std::get_if<LoopKnobs>(&knobs);
+  if (!loop) return {};
+  return {loop->vectorAxis, loop->vectorWidth, loop->laneAxis, int(loop->reduction), int(loop->combine),
+          loop->reduction == ReductionMapping::warp || loop->reduction == ReductionMapping::block ? loop->threadsPerRow : 1};
+}
+
+/// Prunes the space of one kernel.
+class KernelPruning {
+public:
+  KernelPruning(const Gathered &gathered, const CostModel &model, const ProfileSpaceOptions &options, ProfileSpace &result)
+      : gathered(gathered), kernel(gathered.kernel), model(model), options(options), result(result) {}
+
+  void run() {
+    space.kernel = kernel;
+    space.name = kernel.name;
+    for (const ConfigurationSpace &family : configurationSpaces(kernel, model.device())) {
+      if (family.family == familyOf(ViewKnobs{})) continue;
+      space.legal += countConfigurations(kernel, family);
+      if (!family.tuples.empty()) addTuples(family);
+      else if (!family.choices.empty()) addProduct(family);
+    }
+    space.combinations = places.size();
+    std::erase_if(places, [&](const Place &place) { return !(place.seconds < select::infinite); });
+    std::stable_sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.seconds < b.seconds; });
+    keepPlaces();
+    space.layouts = places.size();
+    if (!places.empty()) measurePlaces();
+    result.kernels.push_back(std::move(space));
+  }
+
+private:
+  /// One family under one layout an operand.
+  struct Place {
+    size_t family;
+    LayoutTuple tuple;
+    double seconds;                ///< of the best knobs
+    std::vector<size_t> knobs = {};  ///< those worth pricing, best first
+  };
+
+  bool isKept(const LayoutTuple &tuple) const {
+    for (size_t operand = 0; operand < tuple.size(); ++operand)
+      if (!gathered.layouts[operand].contains(tuple[operand])) return false;
+    return true;
+  }
+  /// Whether every operand that some variant pins has a pinned layout.
+  bool meetsPins(const LayoutTuple &tuple) const {
+    for (size_t operand = 0; operand < tuple.size(); ++operand)
+      if (!gathered.pinned[operand].empty() && !gathered.pinned[operand].contains(tuple[operand])) return false;
+    return true;
+  }
+
+  void addTuples(const ConfigurationSpace &family) {
+    families.push_back(family);
+    for (const LayoutTuple &tuple : family.tuples) {
+      if (!isKept(tuple)) continue;
+      std::vector<std::pair<double, size_t>> priced;
+      for (size_t k = 0; k < family.knobs.size(); ++k)
+        if (isUseful(kernel, tuple, family.knobs[k]))
+          priced.emplace_back(model.cost(kernel, toConfiguration(kernel, tuple, family.knobs[k])).seconds, k);
+      std::sort(priced.begin(), priced.end());
+      Place place{.family = families.size() - 1, .tuple = tuple, .seconds = priced.empty() ? select::infinite : priced[0].first};
+      for (const auto &[seconds, knobs] : priced) place.knobs.push_back(knobs);
+      places.push_back(std::move(place));
+    }
+  }
+
+  void addProduct(const ConfigurationSpace &family) {
+    families.push_back(family);
+    std::vector<std::vector<Layout>> lists;
+    for (size_t operand = 0; operand < gathered.layouts.size(); ++operand) {
+      lists.emplace_back();
+      for (const Layout &layout : family.choices[operand])
+        if (gathered.layouts[operand].contains(layout)) lists.back().push_back(layout);
+      if (lists.back().empty()) return;
+    }
+    trim(lists, select::LoopTable(kernel, model.device(), family, lists));
+    const select::LoopTable table(kernel, model.device(), family, lists);
+    std::vector<int> choice(lists.size(), 0);
+    for (bool more = true; more; more = advance(choice, lists)) {
+      std::vector<std::pair<double, size_t>> rows;
+      for (size_t row = 0; row < table.knobsCount(); ++row)
+        if (const double seconds = table.seconds(row, choice); seconds < select::infinite) rows.emplace_back(seconds, size_t(table.knobsOf(row)));
+      std::sort(rows.begin(), rows.end());
+      Place place{.family = families.size() - 1, .tuple = {}, .seconds = rows.empty() ? select::infinite : rows[0].first};
+      for (size_t operand = 0; operand < lists.size(); ++operand) place.tuple.push_back(lists[operand][size_t(choice[operand])]);
+      for (size_t i = 0; i < rows.size() && i < options.mostKnobs; ++i) place.knobs.push_back(rows[i].second);
+      places.push_back(std::move(place));
+    }
+  }
+
+  /// Leaves each operand's best layouts, and those that are pinned, so that all combinations can be visited.
+  void trim(std::vector<std::vector<Layout>> &lists, const select::LoopTable &table) const {
+    constexpr double mostCombinations = 8192;
+    for (size_t operand = 0; operand < lists.size(); ++operand) {
+      std::vector<std::tuple<bool, double, Layout>> ranked;  // pinned ones first
+      for (size_t l = 0; l < lists[operand].size(); ++l) {
+        double seconds = select::infinite;
+        for (size_t row = 0; row < table.knobsCount(); ++row) seconds = std::min(seconds, table.best(row, int(operand), int(l)));
+        ranked.emplace_back(!gathered.pinned[operand].contains(lists[operand][l]), seconds, lists[operand][l]);
+      }
+      std::sort(ranked.begin(), ranked.end());
+      for (size_t l = 0; l < ranked.size(); ++l) lists[operand][l] = std::get<2>(ranked[l]);
+    }
+    const auto combinations = [&] {
+      double product = 1;
+      for (const auto &layouts : lists) product *= double(layouts.size());
+      return product;
+    };
+    while (combinations() > mostCombinations)
+      std::ranges::max_element(lists, {}, [](const auto &layouts) { return layouts.size(); })->pop_back();
+  }
+
+  static bool advance(std::vector<int> &choice, const std::vector<std::vector<Layout>> &lists) {
+    for (size_t i = choice.size(); i-- > 0;) {
+      if (size_t(++choice[i]) < lists[i].size()) return true;
+      choice[i] = 0;
+    }
+    return false;
+  }
+
+  bool isLibrary(const Place &place) const { return families[place.family].family == libraryFamily; }
+
+  /// The places near the best, and the best of those that meet the pins. A library's places are all kept: equal products
+  /// are measured once.
+  void keepPlaces() {
+    if (places.empty()) return;
+    const double limit = places.front().seconds * options.layoutFactor;
+    std::vector<Place> kept;
+    size_t own = 0;
+    bool pinsMet = false;
+    for (Place &place : places) {
+      const bool near = place.seconds <= limit && (isLibrary(place) || own < options.mostLayouts);
+      const bool firstPinned = !pinsMet && meetsPins(place.tuple);
+      if (!near && !firstPinned) continue;
+      pinsMet = pinsMet || meetsPins(place.tuple);
+      own += isLibrary(place) ? 0 : 1;
+      kept.push_back(std::move(place));
+    }
+    places = std::move(kept);
+  }
+
+  void measurePlaces() {
+    best = places.front().seconds;
+    for (const Place &place : places)
+      if (isLibrary(place)) addLibraryProduct(place);
+      else addItems(place);
+  }
+
+  void addLibraryProduct(const Place &place) {
+    const Configuration configuration = toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
+    const LibraryProduct product = libraryProduct(kernel, configuration);
+    const ProfileSubject subject = productSubject(product.dtype, product.shape);
+    result.products.push_back({.product = product, .subject = profileHash(subject.text), .name = subject.name,
+                               .strides = strideText(product.shape), .modelled = place.seconds});
+  }
+
+  void addItems(const Place &place) {
+    const ConfigurationSpace &family = families[place.family];
+    std::vector<std::pair<double, size_t>> priced;
+    for (const size_t knobs : withThreadVariants(family, place.knobs)) {
+      const Configuration configuration = toConfiguration(kernel, place.tuple, family.knobs[knobs]);
+      if (!isUseful(kernel, place.tuple, family.knobs[knobs])) continue;
+      priced.emplace_back(model.cost(kernel, configuration).seconds, knobs);
+    }
+    std::sort(priced.begin(), priced.end());
+    std::map<std::array<int, 6>, int> perStructure;
+    size_t taken = 0;
+    for (const auto &[seconds, knobs] : priced) {
+      if (taken > 0 && (taken >= options.mostKnobs || seconds > place.seconds * options.knobFactor)) break;
+      constexpr int mostPerStructure = 2;
+      if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) && ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure) continue;
+      ++taken;
+      addItem(toConfiguration(kernel, place.tuple, family.knobs[knobs]), seconds);
+    }
+  }
+
+  /// The given knobs and those that differ from them in threads only.
+  static std::vector<size_t> withThreadVariants(const ConfigurationSpace &family, const std::vector<size_t> &knobs) {
+    std::set<std::array<int, 6>> structures;
+    for (const size_t k : knobs) structures.insert(structureOf(family.knobs[k]));
+    std::vector<size_t> all;
+    for (size_t k = 0; k < family.knobs.size(); ++k)
+      if (std::holds_alternative<LoopKnobs>(family.knobs[k]) ? structures.contains(structureOf(family.knobs[k]))
+                                                              : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
+        all.push_back(k);
+    return all;
+  }
+
+  void addItem(Configuration configuration, double seconds) {
+    ProfileItem item{.kernel = result.kernels.size(), .configuration = std::move(configuration), .subject = {}, .line = {},
+                     .modelled = seconds, .rank = best > 0 ? seconds / best : 1};
+    item.subject = profileHash(subjectOf(kernel, item.configuration).text);
+    item.line = configurationLine(kernel, item.configuration);
+    result.items.push_back(std::move(item));
+    ++space.configurations;
+  }
+
+  const Gathered &gathered;
+  const Kernel &kernel;
+  const CostModel &model;
+  const ProfileSpaceOptions &options;
+  ProfileSpace &result;
+  ProfileKernelSpace space;
+  std::vector<ConfigurationSpace> families;
+  std::vector<Place> places;
+  double best = 0;
+};
+
+/// Keeps the first of equal ones.
+template <typename Item, typename KeyOf> size_t removeDuplicates(std::vector<Item> &items, KeyOf &&keyOf) {
+  std::set<std::string> seen;
+  return std::erase_if(items, [&](const Item &item) { return !seen.insert(keyOf(item)).second; });
+}
+
+}  // namespace
+
+ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const select::Options &selection, const CostModel &model,
+                          const ProfileSpaceOptions &options) {
+  ProfileSpace result;
+  result.options = options;
+  for (const auto &[text, gathered] : gatherAll(problems, selection, model)) KernelPruning(gathered, model, options, result).run();
+  std::stable_sort(result.items.begin(), result.items.end(), [](const ProfileItem &a, const ProfileItem &b) { return a.rank < b.rank; });
+  result.duplicates = removeDuplicates(result.items, [](const ProfileItem &item) { return item.subject + item.line; });
+  result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) { return product.subject + product.strides; });
+  return result;
+}
+
+std::string ProfileSpace::describe(bool eachKernel) const {
+  double legal = 0;
+  size_t combinations = 0, layouts = 0;
+  for (const ProfileKernelSpace &kernel : kernels) {
+    legal += kernel.legal;
+    combinations += kernel.combinations;
+    layouts += kernel.layouts;
+  }
+  std::string text = fmt::format(
+      "{} distinct kernels, {:.2g} legal configurations\n"
+      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best by the model (at most {})\n"
+      "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} duplicates left out\n"
+      "products: {} distinct, every candidate that cuBLASLt lists\n",
+      kernels.size(), legal, formatCount(int64_t(combinations)), formatCount(int64_t(layouts)), options.layoutFactor, options.mostLayouts,
+      options.knobFactor, options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)), products.size());
+  if (!eachKernel) return text;
+  Table table({{"kernel", Table::Align::left}, {"legal", Table::Align::right}, {"layouts", Table::Align::right}, {"kept", Table::Align::right},
+               {"measured", Table::Align::right}});
+  for (const ProfileKernelSpace &kernel : kernels)
+    table.addRow({kernel.name, fmt::format("{:.3g}", kernel.legal), formatCount(int64_t(kernel.combinations)), formatCount(int64_t(kernel.layouts)),
+                  formatCount(int64_t(kernel.configurations))});
+  return text + table.print();
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,63 @@
+// What a profile of a model measures: for every candidate kernel of every variant the configurations that the model does not
+// rule out, and the products for which a library is asked. No MLIR, no GPU.
+//
+// Layouts are pruned per tensor, by selection's own cut, and then every kernel gets all combinations of its tensors' layouts:
+// whatever layouts a plan gives to tensors, the kernels between them were measured. What was pruned is counted.
+#pragma once
+
+#include "kernel/LibraryProduct.h"
+#include "passes/configure/CostModel.h"
+#include "passes/select/Selection.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+struct ProfileSpaceOptions {
+  double layoutFactor = 2.5;   ///< layouts of all operands: the best modelled time within this factor of the kernel's best
+  size_t mostLayouts = 64;     ///< of them, at most
+  double knobFactor = 1.5;     ///< knobs: within this factor of the layouts' best modelled time
+  size_t mostKnobs = 4;        ///< of them, at most
+};
+
+/// One configuration to be built and measured.
+struct ProfileItem {
+  size_t kernel = 0;         ///< index into ProfileSpace::kernels
+  Configuration configuration;
+  std::string subject, line; ///< the row it becomes
+  double modelled = 0;       ///< seconds by the model
+  double rank = 1;           ///< modelled over the kernel's best: items are measured in this order
+};
+
+/// One product for which the library's candidates are measured, wherever it occurs.
+struct ProfileProduct {
+  LibraryProduct product;
+  std::string subject, name, strides;
+  double modelled = 0;
+};
+
+/// One distinct kernel with what was pruned of its space.
+struct ProfileKernelSpace {
+  Kernel kernel;
+  std::string name;
+  double legal = 0;          ///< configurations of all families, views aside
+  size_t combinations = 0;   ///< of the layouts that its tensors keep
+  size_t layouts = 0;        ///< of them, those measured
+  size_t configurations = 0; ///< measured
+};
+
+struct ProfileSpace {
+  std::vector<ProfileKernelSpace> kernels;
+  std::vector<ProfileItem> items;        ///< by rank, without duplicates
+  std::vector<ProfileProduct> products;  ///< without duplicates
+  size_t duplicates = 0;                 ///< configurations that are equal to another kernel's
+  /// "84 kernels, 5.2e+09 legal configurations -> ..." and one line a kernel.
+  std::string describe(bool eachKernel) const;
+  ProfileSpaceOptions options;
+};
+
+ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const select::Options &selection, const CostModel &model,
+                          const ProfileSpaceOptions &options);
+
+}  // namespace weft::driver

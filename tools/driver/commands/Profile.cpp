@@ -1,0 +1,238 @@
+// weft profile: measure a model's kernels on GPUs into a store; export, import and merge move rows between stores and texts.
+#include "kernel/Error.h"
+#include "runtime/Driver.h"
+#include "runtime/ProfileStore.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/ProfileReport.h"
+#include "tools/driver/ProfileRun.h"
+#include "tools/driver/commands/Commands.h"
+
+#include "codegen/Emit.h"
+
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <memory>
+
+#include <unistd.h>
+
+namespace weft::driver {
+namespace {
+
+struct ProfileFlags {
+  ModelFlags model;
+  ChoiceFlags choices;
+  TargetFlags target;
+  std::string store, gpus = "1";
+  double budgetSeconds = 0;
+  int timeoutSeconds = 60;
+  bool dryRun = false;
+  ProfileSpaceOptions space;
+};
+
+struct MoveFlags {
+  std::vector<std::string> files;
+  std::string store, output;
+  int perLayouts = 0;
+};
+
+std::atomic<bool> interrupted = false;
+
+/// While it lives, an interrupt sets `interrupted` instead of ending the process. A second one ends it.
+class InterruptGuard {
+public:
+  InterruptGuard() {
+    interrupted = false;
+    before = std::signal(SIGINT, [](int) {
+      interrupted = true;
+      std::signal(SIGINT, SIG_DFL);
+    });
+  }
+  ~InterruptGuard() { std::signal(SIGINT, before); }
+
+private:
+  void (*before)(int);
+};
+
+int gpuCount(const std::string &text) {
+  const runtime::DriverReport driver = runtime::inspectDriver();
+  if (driver.gpus.empty()) throw Error::unsupported("nothing to measure on: {}", driver.problem);
+  const int there = int(driver.gpus.size());
+  if (text == "all") return there;
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1)
+    throw Error::badInput("--gpus {}: expected all, or a number of at least 1", text);
+  if (count > there) throw Error::badInput("--gpus {}: this host has {}", text, there);
+  return count;
+}
+
+/// A line that overwrites itself on a terminal, a line now and then in a pipe.
+class ProfileConsole {
+public:
+  void show(const ProfileProgress &progress) {
+    const double perItem = progress.done > 0 ? progress.seconds / double(progress.done) : 0;
+    const std::string text = fmt::format(
+        "{} of {} measured, {:.0f} s, {} left; {} rows, {} slow, {} failed; {}", formatCount(int64_t(progress.done)),
+        formatCount(int64_t(progress.total)), progress.seconds,
+        progress.done > 0 ? fmt::format("{:.0f} s", perItem * double(progress.total - progress.done)) : std::string("unknown time"),
+        progress.measured, progress.slow, progress.failed, progress.last);
+    line.show(text);
+    constexpr double quietSeconds = 10;
+    if (isatty(STDERR_FILENO) || progress.seconds < nextLine) return;
+    nextLine = progress.seconds + quietSeconds;
+    fmt::print(stderr, "weft: {}\n", text);
+    std::fflush(stderr);
+  }
+  void clear() { line.clear(); }
+
+private:
+  Progress line;
+  double nextLine = 0;
+};
+
+/// Starts measuring processes and refuses GPUs that the profile is not for.
+std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device, const std::string &architecture, int timeoutSeconds) {
+  std::unique_ptr<runtime::Measurer> measurer =
+      runtime::startMeasureProcess({.gpu = gpu, .timeoutSeconds = double(timeoutSeconds), .executable = {}});
+  const std::string &own = measurer->greeting().architecture;
+  if (!architecture.starts_with(own))
+    throw Error::unsupported("GPU {} ({}) is {}; a profile of {} needs {}", gpu, measurer->greeting().gpu, own, device.name, architecture);
+  if (!device.title.starts_with(measurer->greeting().gpu))
+    printNote(fmt::format("GPU {} is '{}'; its times are kept as those of {} ({})", gpu, measurer->greeting().gpu, device.name, device.title));
+  return measurer;
+}
+
+std::vector<runtime::BuildResult> buildQuietly(const std::vector<runtime::BuildRequest> &requests) {
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  return runtime::build(requests, options);
+}
+
+std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
+  const ProfileProgress &progress = outcome.progress;
+  std::string text = fmt::format("{} rows measured, {} slow, {} failed in {:.1f} s; {} were there already; store {}\n",
+                                 formatCount(int64_t(progress.measured)), progress.slow, progress.failed, progress.seconds, outcome.skipped, store);
+  if (outcome.end != ProfileEnd::finished)
+    text += fmt::format("{}: {} of {} left; the same command goes on\n", outcome.end == ProfileEnd::budget ? "the budget is spent" : "interrupted",
+                        progress.total - progress.done, progress.total);
+  for (const std::string &gpu : outcome.lostGpus) text += "lost " + gpu + "\n";
+  return text;
+}
+
+int measure(const ProfileFlags &flags, bool json) {
+  const Device &device = flags.target.device();
+  const std::string architecture = flags.target.architecture();
+  TargetFlags modelled = flags.target;
+  modelled.profile = "none";
+  Compilation compilation(flags.model, flags.choices, modelled);
+  compilation.import(Phase::import);
+  const std::vector<select::Problem> problems = compilation.problems(compilation.propose(Phase::import));
+  select::Options selection;
+  selection.free = flags.choices.free;
+  const ProfileSpace space = profileSpace(problems, selection, compilation.costModel(), flags.space);
+  if (flags.dryRun) {
+    if (json) printResult(toJson(space));
+    else printResult(space.describe(true));
+    return 0;
+  }
+  fmt::print(stderr, "{}", space.describe(false));
+  const std::string path = flags.store.empty() ? device.name + ".profile.db" : flags.store;
+  runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, device.name);
+  ProfileConsole console;
+  const InterruptGuard guard;
+  ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = flags.budgetSeconds,
+                            .interrupted = &interrupted,
+                            .startMeasurer = [&](int gpu) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds); },
+                            .build = buildQuietly, .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
+  const ProfileOutcome outcome = runProfile(space, store, options);
+  console.clear();
+  const ProfileReport report = reportOf(space, store.read());
+  if (json) printResult(toJson(outcome, report, path));
+  else printResult(endLine(outcome, path) + print(report));
+  constexpr int interruptedCode = 130;
+  return outcome.end == ProfileEnd::interrupted ? interruptedCode : 0;
+}
+
+void requireFiles(const MoveFlags &flags, const char *usage) {
+  if (flags.files.empty()) throw Error::badInput("{}", usage);
+}
+
+/// All files as one profile.
+Profile readAll(const std::vector<std::string> &files) {
+  Profile all = runtime::readProfile(files.front());
+  for (size_t i = 1; i < files.size(); ++i) mergeProfile(all, runtime::readProfile(files[i]));
+  return all;
+}
+
+int exportText(const MoveFlags &flags) {
+  Profile profile = readAll(flags.files);
+  if (flags.perLayouts > 0) profile = thinned(profile, flags.perLayouts);
+  writeFile(flags.output.empty() ? "-" : flags.output, printProfile(profile));
+  return 0;
+}
+
+int intoStore(const MoveFlags &flags, bool json) {
+  const Profile profile = readAll(flags.files);
+  runtime::ProfileStore store(flags.store, runtime::ProfileStore::Mode::create, profile.device);
+  const size_t changed = store.merge(profile);
+  if (json) printResult(nlohmann::json{{"store", flags.store}, {"rows", profile.rowCount()}, {"changed", changed}});
+  else printResult(fmt::format("{} rows read, {} new or replaced in {}\n", formatCount(int64_t(profile.rowCount())), formatCount(int64_t(changed)), flags.store));
+  return 0;
+}
+
+/// export, import, merge: true if one of them was asked for.
+struct Moves {
+  std::shared_ptr<MoveFlags> flags = std::make_shared<MoveFlags>();
+  CLI::App *exporting = nullptr, *importing = nullptr, *merging = nullptr;
+
+  void declare(CLI::App &command) {
+    exporting = command.add_subcommand("export", "rows of stores or texts as one sorted text");
+    exporting->add_option("files", flags->files, "stores or texts")->required()->type_name("FILE");
+    exporting->add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
+    exporting->add_option("--per-layouts", flags->perLayouts, "only the fastest N of every kernel and layouts, and nothing that failed")
+        ->check(CLI::Range(1, 1000))->type_name("N");
+    importing = command.add_subcommand("import", "rows of texts into a store");
+    merging = command.add_subcommand("merge", "rows of other stores or texts into a store");
+    for (CLI::App *move : {importing, merging}) {
+      move->add_option("store", flags->store, "store to write; made if there is none")->required()->type_name("STORE");
+      move->add_option("files", flags->files, "what to read")->required()->type_name("FILE");
+    }
+  }
+};
+
+}  // namespace
+
+Action addProfile(CLI::App &command) {
+  auto flags = std::make_shared<ProfileFlags>();
+  flags->model.declare(command);
+  command.get_option("model")->required(false);
+  flags->choices.declare(command);
+  flags->target.declare(command, false);
+  command.add_option("--store", flags->store, "SQLite file that keeps the rows; default: DEVICE.profile.db")->type_name("FILE");
+  command.add_option("--gpus", flags->gpus, "GPUs of this host to measure on: a number or all")->capture_default_str()->type_name("N");
+  command.add_option("--budget", flags->budgetSeconds, "stop after so many seconds; the most promising configurations come first")
+      ->check(CLI::PositiveNumber)->type_name("SECONDS");
+  command.add_option("--timeout", flags->timeoutSeconds, "seconds after which a kernel that does not end is given up")
+      ->capture_default_str()->check(CLI::Range(1, 3600))->type_name("SECONDS");
+  command.add_option("--layout-factor", flags->space.layoutFactor, "measure layouts within this factor of a kernel's best modelled time")
+      ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
+  command.add_option("--layouts", flags->space.mostLayouts, "layout combinations of a kernel, at most")->capture_default_str()->type_name("N");
+  command.add_option("--knob-factor", flags->space.knobFactor, "measure knobs within this factor of their layouts' best modelled time")
+      ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
+  command.add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")->capture_default_str()->type_name("N");
+  command.add_flag("--dry-run", flags->dryRun, "say what would be measured, and what the model prunes");
+  command.require_subcommand(0, 1);
+  Moves moves;
+  moves.declare(command);
+  return [flags, moves, &command](bool json) {
+    if (moves.exporting->parsed()) return exportText(*moves.flags);
+    if (moves.importing->parsed() || moves.merging->parsed()) return intoStore(*moves.flags, json);
+    if (flags->model.model.empty())
+      throw Error::badInput("profile needs a MODEL, or one of export, import, merge (weft profile --help lists what there is)");
+    return measure(*flags, json);
+  };
+}
+
+}  // namespace weft::driver
