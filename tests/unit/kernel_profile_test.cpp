@@ -1,6 +1,7 @@
-// Canonical text: what is in the key and what is not. Profile files: round trip, refusals with line numbers.
+// Canonical text: what is in the key and what is not. Lines of configurations and profile texts: round trips, refusals with line
+// numbers, merging, thinning.
 #include "kernel/Error.h"
-#include "passes/configure/Profile.h"
+#include "kernel/Profile.h"
 #include "tests/unit/SampleKernels.h"
 
 #include <catch2/catch.hpp>
@@ -9,15 +10,25 @@ using namespace weft;
 using namespace weft::samples;
 
 namespace {
+
 std::string refusal(const std::string &text) {
   try {
-    parseProfile(text, "p.profile");
+    parseProfile(text, "p.txt");
   } catch (const Error &error) {
     return error.kind == ErrorKind::badInput ? error.what() : "";
   }
   return "";
 }
-const std::string head = "# weft profile 1\n# device h200\n# protocol cold L2\n";
+
+const std::string head = "# weft profile 2\n# device h200\n# protocol 1 cold L2\n";
+const std::string hash = "0123456789abcdef";
+
+ProfileRow measuredRow(double seconds, int64_t n = 9) { return {.seconds = seconds, .n = n, .spread = 0.01, .familyVersion = 1}; }
+
+Configuration reluConfiguration(std::vector<int> order, LoopKnobs knobs) {
+  return {.inputs = {Layout{.order = order}}, .outputs = {Layout{.order = order}}, .knobs = knobs};
+}
+
 }  // namespace
 
 TEST_CASE("names are not in the canonical text, extents are") {
@@ -38,15 +49,118 @@ TEST_CASE("broken kernels are refused") {
   CHECK_THROWS_AS(verify(kernel), Error);
 }
 
-TEST_CASE("profiles survive a round trip and name the broken line") {
+TEST_CASE("lines of configurations are read back as they were") {
+  const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}, {'b', 2}}, "bji");
+  for (const LoopKnobs &knobs : {LoopKnobs{}, LoopKnobs{.vectorAxis = 1, .vectorWidth = 8, .laneAxis = 1, .threads = 256},
+                                 LoopKnobs{.vectorAxis = 2, .laneAxis = 0, .reduction = ReductionMapping::block, .threadsPerRow = 64,
+                                           .combine = BlockCombine::tree}}) {
+    const Configuration configuration = reluConfiguration({2, 0, 1}, knobs);
+    const std::string line = configurationLine(kernel, configuration);
+    CHECK(line.starts_with("loop 201>201"));
+    CHECK(parseConfiguration(line, kernel) == configuration);
+  }
+  CHECK_THROWS_AS(parseConfiguration("loop 011>201", kernel), Error);
+  CHECK_THROWS_AS(parseConfiguration("loop 201>201 colour=3", kernel), Error);
+  CHECK_THROWS_AS(parseConfiguration("loop 201>201 vector=a7", kernel), Error);
+  CHECK_THROWS_AS(parseConfiguration("magic 201>201", kernel), Error);
+}
+
+TEST_CASE("equal kernels of other axis order have equal lines, and each reads its own axes") {
+  const Kernel a = reluKernel({{'i', 8}, {'j', 4}}, "ji"), b = reluKernel({{'x', 4}, {'y', 8}}, "xy");
+  REQUIRE(canonicalText(a) == canonicalText(b));
+  const auto along = [](const Kernel &kernel, const char *name) {
+    for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+      if (kernel.axes[axis].name == name) return int(axis);
+    return -1;
+  };
+  const std::string line = configurationLine(a, reluConfiguration({0, 1}, {.vectorAxis = along(a, "i"), .laneAxis = along(a, "j")}));
+  CHECK(line == configurationLine(b, reluConfiguration({0, 1}, {.vectorAxis = along(b, "y"), .laneAxis = along(b, "x")})));
+  CHECK(std::get<LoopKnobs>(parseConfiguration(line, b).knobs).vectorAxis == along(b, "y"));
+}
+
+TEST_CASE("dimensions of extent 1 do not make another configuration") {
+  const Kernel kernel = reluKernel({{'b', 1}, {'i', 8}}, "bi");
+  CHECK(configurationLine(kernel, reluConfiguration({0, 1}, {})) == configurationLine(kernel, reluConfiguration({1, 0}, {})));
+}
+
+TEST_CASE("matrix products are one subject whatever their axes are called, and their strides are the line") {
+  const Kernel ab = contractKernel({{'a', 2}, {'b', 3}, {'c', 4}}, "ab", "bc", "ac");
+  const Kernel split = contractKernel({{'p', 2}, {'q', 1}, {'k', 3}, {'n', 4}}, "pqk", "kn", "pqn");
+  const LibraryKnobs algorithm{.libraryVersion = 130200, .algorithm = 66, .tile = 20, .stages = 36};
+  const Configuration plain{.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = algorithm};
+  const Configuration merged{.inputs = {rowMajor(3), rowMajor(2)}, .outputs = {rowMajor(3)}, .knobs = algorithm};
+  CHECK(subjectOf(ab, plain).text == subjectOf(split, merged).text);
+  CHECK(configurationLine(ab, plain) == configurationLine(split, merged));
+  const LineParts parts = splitLine(configurationLine(ab, plain));
+  CHECK(std::get<LibraryKnobs>(parseKnobs(parts.family, parts.knobs, ab)) == algorithm);
+  Configuration transposed = plain;
+  transposed.inputs[0].order = {1, 0};
+  CHECK(configurationLine(ab, plain) != configurationLine(ab, transposed));
+}
+
+TEST_CASE("profiles survive a round trip with all kinds of rows") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
-  const Configuration configuration{.inputs = {rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = LoopKnobs{}};
-  Profile profile{.device = "h200", .protocol = "cold L2", .rows = {}};
-  const ProfileRow row = profileRow(kernel, configuration, "sm_90a", "text", 1.23456e-6, 50, 0.012);
-  CHECK(row.seconds == 1.23e-6);
-  profile.rows[row.configuration] = row;
-  CHECK(parseProfile(printProfile(profile), "p").rows == profile.rows);
-  CHECK(refusal("nonsense").find("p.profile:1:") == 0);
-  CHECK(refusal(head + "one two\n").find("p.profile:4:") == 0);
-  CHECK(refusal(head + row.kernel + " " + row.configuration + " loop 1 - nan 50 0\n").find("p.profile:4:") == 0);
+  Profile profile{.device = "h200", .protocols = {{1, "cold L2, n=9"}}, .kernels = {}};
+  addRow(profile, kernel, reluConfiguration({0, 1}, {}), measuredRow(quantized(1.23456e-6)));
+  addRow(profile, kernel, reluConfiguration({1, 0}, {}), {.status = RowStatus::slow, .seconds = 5e-5, .n = 1, .familyVersion = 1});
+  addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 64}),
+         {.status = RowStatus::failed, .source = hash, .familyVersion = 1, .reason = "build: ptxas ; gave up"});
+  CHECK(parseProfile(printProfile(profile), "p") == profile);
+  CHECK_THROWS_AS(addRow(profile, kernel, reluConfiguration({0, 1}, {}), measuredRow(1e-6)), Error);
+}
+
+TEST_CASE("a broken line is named") {
+  const std::string kernel = "kernel " + hash + " relu\n";
+  CHECK(refusal("nonsense").starts_with("p.txt:1:"));
+  CHECK(refusal("# weft profile 1\n# device h200\n").starts_with("p.txt:1:"));
+  CHECK(refusal(head + "  1e-6 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:4:"));  // a row before any kernel
+  CHECK(refusal(head + kernel + "  nan 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  CHECK(refusal(head + kernel + "  -1e-6 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  CHECK(refusal(head + kernel + "  1e-6 0 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  CHECK(refusal(head + kernel + "  1e-6 9 0.1 2 - 1 loop 0>0\n").find("protocol 2") != std::string::npos);
+  CHECK(refusal(head + kernel + "  failed 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  const std::string row = "  1e-6 9 0.1 1 - 1 loop 0>0\n";
+  CHECK(refusal(head + kernel + row).empty());
+  CHECK(refusal(head + kernel + row + row).starts_with("p.txt:6:"));
+}
+
+TEST_CASE("merging keeps the newer version, then what was measured, then more repetitions") {
+  const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
+  const Configuration configuration = reluConfiguration({0, 1}, {});
+  const auto profileWith = [&](ProfileRow row, const std::string &protocol) {
+    Profile profile{.device = "h200", .protocols = {{1, protocol}}, .kernels = {}};
+    addRow(profile, kernel, configuration, row);
+    return profile;
+  };
+  const auto winner = [&](ProfileRow first, ProfileRow second) {
+    Profile profile = profileWith(first, "a");
+    mergeProfile(profile, profileWith(second, "b"));
+    CHECK(profile.rowCount() == 1);
+    return profile.kernels.begin()->second.rows.begin()->second;
+  };
+  ProfileRow newer = measuredRow(2e-6);
+  newer.familyVersion = 2;
+  CHECK(winner(newer, measuredRow(1e-6)).seconds == 2e-6);
+  CHECK(winner(measuredRow(1e-6), newer).protocol == 2);
+  CHECK(winner(measuredRow(1e-6), {.status = RowStatus::failed, .n = 99, .familyVersion = 1, .reason = "x"}).seconds == 1e-6);
+  CHECK(winner(measuredRow(1e-6, 25), measuredRow(2e-6, 9)).seconds == 1e-6);
+  Profile other = profileWith(newer, "b");
+  other.device = "a100";
+  Profile profile = profileWith(newer, "a");
+  CHECK_THROWS_AS(mergeProfile(profile, other), Error);
+}
+
+TEST_CASE("thinning keeps the fastest of every layouts, and every layouts") {
+  const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
+  Profile profile{.device = "h200", .protocols = {{1, "a"}, {2, "unused"}}, .kernels = {}};
+  for (const int threads : {64, 128, 256}) addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = threads}), measuredRow(threads * 1e-8));
+  addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 32}), {.status = RowStatus::slow, .seconds = 1e-9, .n = 1, .familyVersion = 1});
+  addRow(profile, kernel, reluConfiguration({1, 0}, {}), {.status = RowStatus::slow, .seconds = 1e-3, .n = 1, .familyVersion = 1});
+  addRow(profile, kernel, reluConfiguration({1, 0}, {.threads = 64}), {.status = RowStatus::failed, .familyVersion = 1, .reason = "x"});
+  const Profile thin = thinned(profile, 1);
+  REQUIRE(thin.rowCount() == 2);
+  CHECK(thin.protocols.size() == 1);
+  std::vector<double> seconds;
+  for (const auto &[line, row] : thin.kernels.begin()->second.rows) seconds.push_back(row.seconds);
+  CHECK(seconds == std::vector<double>{64e-8, 1e-3});
 }

@@ -15,6 +15,7 @@
 using namespace weft;
 using namespace weft::driver;
 using namespace weft::samples;
+using weft::test::TemporaryTestFolder;
 
 namespace {
 
@@ -69,7 +70,7 @@ ProfileRunOptions fakeOptions(size_t lives = std::numeric_limits<size_t>::max())
 
 struct TestStore {
   TemporaryTestFolder folder;
-  runtime::ProfileStore store{folder.path / "a.db", runtime::ProfileStore::Mode::create, "h200"};
+  runtime::ProfileStore store{folder.path() / "a.db", runtime::ProfileStore::Mode::create, "h200"};
 };
 
 }  // namespace

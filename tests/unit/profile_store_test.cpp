@@ -10,6 +10,7 @@
 
 using namespace weft;
 using namespace weft::runtime;
+using weft::test::TemporaryTestFolder;
 
 namespace {
 
@@ -38,7 +39,7 @@ std::string contentOf(const std::filesystem::path &path) {
 
 TEST_CASE("what is written is read, in the text form and again") {
   const TemporaryTestFolder folder;
-  const auto path = folder.path / "a.db";
+  const auto path = folder.path() / "a.db";
   {
     ProfileStore store(path, ProfileStore::Mode::create, "h200");
     store.write({row("loop 01>01", 1.23456e-6), row("loop 10>10", 2e-6, RowStatus::slow)}, "cold, 1980 MHz");
@@ -51,10 +52,10 @@ TEST_CASE("what is written is read, in the text form and again") {
   REQUIRE(profile.rowCount() == 3);
   CHECK(profile.kernels.begin()->second.rows.at("loop 01>01").seconds == 3e-6);
   CHECK(profile.kernels.begin()->second.rows.at("loop 01>10").reason == "it failed");
-  std::ofstream(folder.path / "a.txt") << printProfile(profile);
-  CHECK(readProfile(folder.path / "a.txt").rowCount() == 3);
+  std::ofstream(folder.path() / "a.txt") << printProfile(profile);
+  CHECK(readProfile(folder.path() / "a.txt").rowCount() == 3);
 
-  ProfileStore other(folder.path / "b.db", ProfileStore::Mode::create, "h200");
+  ProfileStore other(folder.path() / "b.db", ProfileStore::Mode::create, "h200");
   CHECK(other.merge(profile) == 3);
   CHECK(other.merge(profile) == 0);
   CHECK(printProfile(other.read()) == printProfile(profile));
@@ -62,7 +63,7 @@ TEST_CASE("what is written is read, in the text form and again") {
 
 TEST_CASE("two writers do not lose each other's rows") {
   const TemporaryTestFolder folder;
-  const auto path = folder.path / "a.db";
+  const auto path = folder.path() / "a.db";
   ProfileStore first(path, ProfileStore::Mode::create, "h200"), second(path, ProfileStore::Mode::create, "h200");
   for (int i = 0; i < 20; ++i) {
     first.write({row(fmt::format("loop 01>01 threads={}", 2 * i + 1), 1e-6)}, "one");
@@ -74,12 +75,12 @@ TEST_CASE("two writers do not lose each other's rows") {
 
 TEST_CASE("what is no store, damaged, or of another device is refused and left as it is") {
   const TemporaryTestFolder folder;
-  const auto text = folder.path / "text.db";
+  const auto text = folder.path() / "text.db";
   std::ofstream(text) << "this is no database, but long enough to be one, were it one";
   CHECK(refusal(text).find("no SQLite database") != std::string::npos);
   CHECK(contentOf(text).starts_with("this is no database"));
 
-  const auto path = folder.path / "a.db";
+  const auto path = folder.path() / "a.db";
   {
     ProfileStore store(path, ProfileStore::Mode::create, "h200");
     std::vector<StoredRow> rows;
@@ -92,18 +93,18 @@ TEST_CASE("what is no store, damaged, or of another device is refused and left a
   std::string bytes = contentOf(path);
   REQUIRE(bytes.size() > 20000);
   for (size_t i = 4096; i < bytes.size(); ++i) bytes[i] = char(0xa5);
-  const auto damaged = folder.path / "damaged.db";
+  const auto damaged = folder.path() / "damaged.db";
   std::ofstream(damaged, std::ios::binary) << bytes;
   CHECK(refusal(damaged).find("damaged") != std::string::npos);
   CHECK(contentOf(damaged) == bytes);
 
-  const auto foreign = folder.path / "foreign.db";
+  const auto foreign = folder.path() / "foreign.db";
   std::string other = contentOf(path);
   other[68] = 0, other[69] = 0, other[70] = 0, other[71] = 1;  // the application's id in SQLite's header
   std::ofstream(foreign, std::ios::binary) << other;
   CHECK(refusal(foreign).find("another program") != std::string::npos);
 
-  CHECK_THROWS_AS(readProfile(folder.path / "none.db"), Error);
-  CHECK_THROWS_AS(ProfileStore(folder.path / "none.db", ProfileStore::Mode::read, ""), Error);
-  CHECK_FALSE(std::filesystem::exists(folder.path / "none.db"));
+  CHECK_THROWS_AS(readProfile(folder.path() / "none.db"), Error);
+  CHECK_THROWS_AS(ProfileStore(folder.path() / "none.db", ProfileStore::Mode::read, ""), Error);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "none.db"));
 }
