@@ -78,7 +78,7 @@ class Nvrtc(CommandTest):
         self.assertNothingLeft({})
 
 
-EMPTY_PROFILE = '# weft profile 1\n# device DEVICE\n# protocol cold L2\n'
+EMPTY_PROFILE = '# weft profile 2\n# device DEVICE\n# protocol 1 cold L2\n'
 
 
 class Profile(CommandTest):

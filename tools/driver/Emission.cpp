@@ -69,6 +69,9 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
       .ops = entry.ops,
       .notes = notesOf(chosen)};
   const codegen::EmittedKernel kernel = codegen::emit(chosen.kernel, chosen.configuration, architecture, provenance);
+  const Cost &cost = chosen.cost;
+  if (cost.measured && (cost.stale || (cost.source != "-" && cost.source != sourceHash(kernel.text))))
+    planned.plan.notes.push_back(fmt::format("kernel {}: stale, its time is of an older {}", entry.name, cost.stale ? "version of its family" : "source"));
   entry.entry = kernel.entry;
   entry.source = "kernels/" + entry.name + ".cu";
   entry.grid = kernel.launch.grid;

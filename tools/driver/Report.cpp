@@ -25,7 +25,8 @@ json statisticsReport(const select::Statistics &statistics) {
           {"isProven", statistics.isProven},             {"isBeyondBest", statistics.isBeyondBest},
           {"states", statistics.states},                 {"edges", statistics.edges},
           {"dominated", statistics.dominated},           {"beamCut", statistics.beamCut},
-          {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured}};
+          {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured},
+          {"measured", statistics.measured},             {"unmeasuredKernels", statistics.unmeasuredKernels}};
 }
 
 json variantsReport(const Selected &selected) {

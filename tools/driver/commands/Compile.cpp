@@ -29,6 +29,19 @@ void writeText(const CompileFlags &flags, const std::string &text) {
   writeFile(flags.output.empty() ? "-" : flags.output, text);
 }
 
+/// Measurements that hold nothing of this model had no part in the plan.
+std::string costModelText(const CostModel &model, const select::Statistics &statistics) {
+  return statistics.measured > 0 ? model.description() : analyticCostModel(model.device())->description();
+}
+
+void noteUnmeasured(const select::Statistics &statistics, std::vector<std::string> &notes) {
+  if (statistics.measured == 0) return;
+  if (statistics.unmeasuredKernels > 0)
+    notes.push_back(fmt::format("{} of {} candidate kernels have no measured time and were priced by the model", statistics.unmeasuredKernels,
+                                statistics.kernels));
+  notes.insert(notes.end(), statistics.notes.begin(), statistics.notes.end());
+}
+
 PlannedKernels plan(const Compilation &compilation, const Selected &selected, const CompileFlags &flags) {
   const select::Selection &selection = selected.best().selection;
   PlannedKernels planned =
@@ -40,7 +53,8 @@ PlannedKernels plan(const Compilation &compilation, const Selected &selected, co
   const auto argument = std::ranges::find(planned.plan.tensors, "argument", &runtime::PlanTensor::role);
   planned.plan.dtype = argument == planned.plan.tensors.end() ? flags.model.dtype : argument->dtype;
   planned.plan.device = compilation.costModel().device().name;
-  planned.plan.costModel = compilation.costModel().description();
+  planned.plan.costModel = costModelText(compilation.costModel(), selection.statistics());
+  noteUnmeasured(selection.statistics(), planned.plan.notes);
   return planned;
 }
 

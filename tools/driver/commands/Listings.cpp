@@ -97,11 +97,18 @@ std::string selectionLine(const Selected &selected) {
     total.kernels += statistics.kernels;
     total.states += statistics.states;
     total.seconds += statistics.seconds;
+    total.measured += statistics.measured;
   }
-  std::string dropped;
+  std::string dropped, evidence;
+  if (total.measured > 0) {
+    const select::Plan &plan = selected.best().selection.best();
+    evidence = fmt::format("{:.1f}% of the prices measured; plan {}, lower bound over what was priced {}, ratio {:.4f}\n",
+                           100 * double(total.measured) / double(total.configurations), formatSeconds(plan.seconds),
+                           formatSeconds(plan.lowerBound), plan.lowerBound > 0 ? plan.seconds / plan.lowerBound : 1);
+  }
   for (const DroppedVariant &variant : selected.dropped)
     dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);
-  return dropped + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
+  return dropped + evidence + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
                      selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
                      formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
                      selected.best().selection.statistics().isProven ? "; the plan is proven the cheapest of its variant" : "");
