@@ -228,7 +228,7 @@ size_t ProfileStore::merge(const Profile &profile) {
   Profile merged = read();
   const Profile before = merged;
   mergeProfile(merged, profile);
-  std::map<std::string, std::vector<StoredRow>> byProtocol;
+  std::map<int, std::vector<StoredRow>> byProtocol;
   size_t changed = 0;
   for (const auto &[hash, kernel] : merged.kernels)
     for (const auto &[configuration, row] : kernel.rows) {
@@ -236,9 +236,9 @@ size_t ProfileStore::merge(const Profile &profile) {
       if (held != before.kernels.end())
         if (const auto old = held->second.rows.find(configuration); old != held->second.rows.end() && old->second == row) continue;
       ++changed;
-      byProtocol[merged.protocols.at(row.protocol)].push_back({.kernel = hash, .kernelName = kernel.name, .configuration = configuration, .row = row});
+      byProtocol[row.protocol].push_back({.kernel = hash, .kernelName = kernel.name, .configuration = configuration, .row = row});
     }
-  for (const auto &[protocol, rows] : byProtocol) write(rows, protocol);
+  for (const auto &[protocol, rows] : byProtocol) write(rows, merged.protocols.at(protocol));
   return changed;
 }
 

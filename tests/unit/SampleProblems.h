@@ -87,6 +87,7 @@ private:
       const int output = problem.opOutputs[static_cast<size_t>(op)][0];
       valueOf[output] = builder.op(operands.size() == 1 ? "relu" : "add", OperatorClass::elementwise, operands,
                                    problem.tensors[static_cast<size_t>(output)].name, letters());
+      builder.last().spelling = operands.size() == 1 ? "weft::relu({0})" : "{0} + {1}";
     }
     std::vector<int> outputs;
     for (int output : candidate.outputs) outputs.push_back(valueOf.at(output));
