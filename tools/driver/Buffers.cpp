@@ -50,11 +50,24 @@ int takeBuffer(std::vector<Buffer> &buffers, int64_t bytes) {
   return best;
 }
 
+/// The buffer of an input that the kernel's first output may take: a temporary that nothing else reads now or later. Readers
+/// of views count as readers of the whole.
+int overwrittenBuffer(const runtime::Plan &plan, int kernel, const std::vector<int> &overwritable, const std::vector<int> &viewOf,
+                      const std::vector<int> &last, const std::vector<Buffer> &buffers) {
+  const std::vector<int> &inputs = plan.kernels[size_t(kernel)].inputs;
+  for (const int input : overwritable) {
+    const int root = rootOf(input, viewOf), buffer = plan.tensors[size_t(root)].buffer;
+    const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](int other) { return rootOf(other, viewOf) == root; });
+    if (root == input && readers == 1 && last[size_t(input)] == kernel && buffers[size_t(buffer)].temporary) return buffer;
+  }
+  return -1;
+}
+
 }  // namespace
 
 int64_t alignedBytes(int64_t bytes) { return (bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment; }
 
-void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf) {
+void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf, const std::vector<std::vector<int>> &overwritable) {
   std::vector<Buffer> buffers;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     runtime::PlanTensor &root = plan.tensors[size_t(rootOf(int(index), viewOf))];
@@ -65,16 +78,21 @@ void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf) {
   const std::vector<int> last = lastUses(plan, viewOf);
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
     const runtime::PlanKernel &step = plan.kernels[kernel];
+    int taken = -1;
     for (const int output : step.outputs) {
-      runtime::PlanTensor &root = plan.tensors[size_t(rootOf(output, viewOf))];
-      if (root.buffer < 0) root.buffer = takeBuffer(buffers, root.bytes);
+      const int root = rootOf(output, viewOf);
+      int &buffer = plan.tensors[size_t(root)].buffer;
+      if (buffer < 0 && output == step.outputs.front() && root == output)
+        buffer = taken = overwrittenBuffer(plan, int(kernel), overwritable[kernel], viewOf, last, buffers);
+      if (buffer < 0) buffer = takeBuffer(buffers, plan.tensors[size_t(root)].bytes);
     }
     std::set<int> touched(step.inputs.begin(), step.inputs.end());
     touched.insert(step.outputs.begin(), step.outputs.end());
     for (const int tensor : touched) {
       const int root = rootOf(tensor, viewOf);
       const int buffer = plan.tensors[size_t(root)].buffer;
-      if (last[size_t(root)] == int(kernel) && buffers[size_t(buffer)].temporary) buffers[size_t(buffer)].free = true;
+      const bool isDone = last[size_t(root)] == int(kernel) && (buffer != taken || root == step.outputs.front());
+      if (isDone && buffers[size_t(buffer)].temporary) buffers[size_t(buffer)].free = true;
     }
   }
   for (size_t index = 0; index < plan.tensors.size(); ++index)

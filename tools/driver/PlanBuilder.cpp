@@ -2,6 +2,7 @@
 #include "tools/driver/PlanBuilder.h"
 
 #include "kernel/Error.h"
+#include "kernel/InPlace.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
 #include "tools/driver/Buffers.h"
@@ -33,6 +34,15 @@ std::string unique(const std::string &name, std::set<std::string> &taken) {
   return candidate;
 }
 
+/// Per kernel, the tensors that its first output may be written over.
+std::vector<std::vector<int>> overwritableTensors(const PlannedKernels &planned) {
+  std::vector<std::vector<int>> tensors(planned.kernels.size());
+  for (size_t kernel = 0; kernel < tensors.size(); ++kernel)
+    for (const size_t input : overwritableInputs(planned.kernels[kernel].kernel, planned.kernels[kernel].configuration))
+      tensors[kernel].push_back(planned.plan.kernels[kernel].inputs[input]);
+  return tensors;
+}
+
 class PlanBuilder {
 public:
   PlanBuilder(const select::Problem &problem, const select::Plan &path, const Device &device, bool free)
@@ -48,7 +58,7 @@ public:
     result.plan.lowerBoundSeconds = path.lowerBound;
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
-    assignBuffers(result.plan, viewOf);
+    assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
     noteCopies(result);
     setInputRanges(result.plan, problem);
@@ -260,6 +270,23 @@ void noteCopies(PlannedKernels &planned) {
   for (const ChosenKernel &chosen : planned.kernels)
     if (const std::optional<std::string> reason = whyCopied(chosen.kernel, chosen.configuration))
       planned.plan.notes.push_back(chosen.kernel.name + verb + *reason);
+}
+
+void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
+  const std::vector<std::vector<int>> allowed = overwritableTensors(planned);
+  for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
+    const runtime::PlanKernel &kernel = planned.plan.kernels[index];
+    if (kernel.family == familyOf(ViewKnobs{})) continue;
+    for (const int output : kernel.outputs)
+      for (const int input : kernel.inputs) {
+        const runtime::PlanTensor &from = planned.plan.tensors[size_t(input)], &to = planned.plan.tensors[size_t(output)];
+        const bool mayShare = output == kernel.outputs.front() && std::ranges::count(allowed[index], input) > 0;
+        if (from.buffer == to.buffer && from.offset == to.offset && !mayShare)
+          throw Error::badInput("{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and this "
+                                "configuration it needs a buffer of its own",
+                                where, kernel.name, to.name, from.name, from.buffer);
+      }
+  }
 }
 
 Kernel transposeKernel(const select::Tensor &tensor) {

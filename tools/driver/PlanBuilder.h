@@ -33,6 +33,9 @@ PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &pat
 /// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from being one, in place of
 /// earlier such notes.
 void noteCopies(PlannedKernels &planned);
+/// A result may lie where an operand was only as kernel/InPlace.h allows. Throws Error(badInput) naming `where`, the kernel,
+/// both tensors and the buffer.
+void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// The kernel of a pure layout change of a tensor.
 Kernel transposeKernel(const select::Tensor &tensor);
 

@@ -201,6 +201,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     planned.kernels.push_back(std::move(chosen));
   }
   noteCopies(planned);
+  checkOverwriting(planned, where + "/plan.json");
   checkHeader(planned.plan, where + "/plan.json");
   planned.plan.workspaceBytes = workspaceOf(planned.plan);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, costModel);
