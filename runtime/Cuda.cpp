@@ -246,19 +246,28 @@ Buffer &Buffer::operator=(Buffer &&other) noexcept {
   return *this;
 }
 
+namespace {
+
+/// Copies and fills of the default stream: our streams do not wait for it, so whoever says "done" must.
+void finishDefaultStream() { check(driver().synchronizeStream(nullptr), "finish a copy or fill on the GPU"); }
+
+}  // namespace
+
+// The driver's copy returns once pageable host memory may be reused: its last part may still be on the way.
 void upload(DevicePointer to, std::span<const std::byte> from) {
-  if (!from.empty()) check(driver().copyToDevice(to, from.data(), from.size()), fmt::format("copy {} bytes to the GPU", from.size()));
+  if (from.empty()) return;
+  check(driver().copyToDevice(to, from.data(), from.size()), fmt::format("copy {} bytes to the GPU", from.size()));
+  finishDefaultStream();
 }
 
 void download(std::span<std::byte> to, DevicePointer from) {
   if (!to.empty()) check(driver().copyToHost(to.data(), from, to.size()), fmt::format("copy {} bytes from the GPU", to.size()));
 }
 
-// The fill of the driver runs ahead of the host; everything after it in the context's order does not.
 void fill(DevicePointer to, uint8_t value, int64_t bytes) {
   if (bytes == 0) return;
   check(driver().fillBytes(to, value, size_t(bytes)), fmt::format("fill {} bytes on the GPU", bytes));
-  check(driver().synchronizeContext(), "finish a fill on the GPU");
+  finishDefaultStream();
 }
 
 void fillAsync(DevicePointer to, uint8_t value, int64_t bytes, StreamHandle *stream) {
