@@ -289,6 +289,11 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
   }
 }
 
+std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel) {
+  const bool isMeasured = std::ranges::any_of(plan.kernels, &runtime::PlanKernel::measured);
+  return isMeasured ? costModel.description() : analyticCostModel(costModel.device())->description();
+}
+
 Kernel transposeKernel(const select::Tensor &tensor) {
   Kernel kernel{.name = "transpose_" + tensor.name, .axes = tensor.axes, .values = {}, .inputs = {0}, .outputs = {1},
                 .body = {}};

@@ -36,6 +36,8 @@ void noteCopies(PlannedKernels &planned);
 /// A result may lie where an operand was only as kernel/InPlace.h allows. Throws Error(badInput) naming `where`, the kernel,
 /// both tensors and the buffer.
 void checkOverwriting(const PlannedKernels &planned, const std::string &where);
+/// What priced the plan's kernels: the cost model's description, or, if none of them was measured, the analytic model's.
+std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel);
 /// The kernel of a pure layout change of a tensor.
 Kernel transposeKernel(const select::Tensor &tensor);
 

@@ -164,8 +164,8 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
 }
 
 /// The bound is selection's: it holds for the model that selected, and no edit of the plan changes it.
-double lowerBoundOf(const runtime::Artifact &artifact, const CostModel &costModel) {
-  if (artifact.plan.costModel != costModel.description()) return 0;
+double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices) {
+  if (artifact.plan.costModel != prices) return 0;
   for (const json &variant : artifact.report.value("variants", json::array()))
     if (variant.value("name", "") == artifact.plan.variant) return variant.value("lowerBound", 0.0);
   return 0;
@@ -204,8 +204,8 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
   checkOverwriting(planned, where + "/plan.json");
   checkHeader(planned.plan, where + "/plan.json");
   planned.plan.workspaceBytes = workspaceOf(planned.plan);
-  planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, costModel);
-  planned.plan.costModel = costModel.description();
+  planned.plan.costModel = pricesOf(planned.plan, costModel);
+  planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();
   return result;
 }

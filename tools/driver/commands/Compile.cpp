@@ -29,11 +29,6 @@ void writeText(const CompileFlags &flags, const std::string &text) {
   writeFile(flags.output.empty() ? "-" : flags.output, text);
 }
 
-/// Measurements that hold nothing of this model had no part in the plan.
-std::string costModelText(const CostModel &model, const select::Statistics &statistics) {
-  return statistics.measured > 0 ? model.description() : analyticCostModel(model.device())->description();
-}
-
 void noteUnmeasured(const select::Statistics &statistics, std::vector<std::string> &notes) {
   if (statistics.measured == 0) return;
   if (statistics.unmeasuredKernels > 0)
@@ -53,7 +48,7 @@ PlannedKernels plan(const Compilation &compilation, const Selected &selected, co
   const auto argument = std::ranges::find(planned.plan.tensors, "argument", &runtime::PlanTensor::role);
   planned.plan.dtype = argument == planned.plan.tensors.end() ? flags.model.dtype : argument->dtype;
   planned.plan.device = compilation.costModel().device().name;
-  planned.plan.costModel = costModelText(compilation.costModel(), selection.statistics());
+  planned.plan.costModel = pricesOf(planned.plan, compilation.costModel());
   noteUnmeasured(selection.statistics(), planned.plan.notes);
   return planned;
 }
