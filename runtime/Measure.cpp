@@ -38,7 +38,7 @@ public:
     });
     const double calls = std::ceil(protocol.secondsPerRound * trialCalls / std::max(seconds, 1e-9));
     callCount = int(std::clamp(calls, 1.0, double(std::max(1, protocol.mostCalls))));
-    if (subject.capturable) graph.emplace_back(cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) { enqueueCalls(handle); }));
+    graph.emplace_back(cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) { enqueueCalls(handle); }));
   }
 
   /// A call that is not timed takes the last set: the row begins with the first.
@@ -46,8 +46,7 @@ public:
 
   void enqueueTimed(cuda::StreamHandle *stream) {
     start.record(stream);
-    if (graph.empty()) enqueueCalls(stream);
-    else graph.front().launch(stream);
+    graph.front().launch(stream);
     end.record(stream);
   }
 
@@ -69,7 +68,7 @@ private:
   const cuda::Buffer &scratch;
   Eviction eviction;
   int sets, callCount = 1;
-  std::vector<cuda::Graph> graph;  ///< none for a subject that cannot be captured
+  std::vector<cuda::Graph> graph;  ///< one, once prepared
   cuda::Event start, end;
 };
 

@@ -35,13 +35,11 @@ std::string_view nameOf(Eviction eviction);
 
 struct Subject {
   std::string name;
-  /// Enqueues one call on the stream, with the buffers of the set (0 <= set < sets).
+  /// Enqueues one call on the stream, which is captured, with the buffers of the set (0 <= set < sets).
   std::function<void(cuda::StreamHandle *stream, int set)> enqueue;
   int sets = 1;
   /// Bytes that one call with one set reads and writes; decides whether `sets` are enough to rotate.
   int64_t bytesPerSet = 0;
-  /// False for what cannot stand in a captured graph (launches of a graph): enqueued call by call instead.
-  bool capturable = true;
 };
 
 struct Protocol {

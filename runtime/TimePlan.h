@@ -1,4 +1,8 @@
-// Timing a plan on a GPU: an entry point as the graph that callers launch, and each of its kernels by itself.
+// Timing a plan on a GPU: an entry point as a whole, and each of its kernels by itself.
+//
+// Calls of the whole stand in a row inside one graph, as layers of a model do. Between two calls on the same memory others
+// run on their own copies of everything (parameters too), so that a cold call finds neither inputs nor parameters in the L2 cache, but
+// its kernels what earlier kernels of the same call left there.
 //
 // Invariant: a kernel is timed on the values that it gets in a run of the whole on random inputs, not on zeros, which draw less power.
 #pragma once
@@ -18,8 +22,8 @@ public:
   TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entry,
             const std::string &only, uint64_t seed);
 
-  /// Runs the entry point once and takes copies of each kernel's operands, as many sets as cold calls need; kernels for
-  /// which they would not fit into `mostBytes` get one.
+  /// Runs the entry point once and takes copies of each kernel's operands and of the whole, as many sets as cold calls need;
+  /// what would not fit into `mostBytes` with them gets one.
   void prepare(L2State l2, int64_t mostBytes);
   /// The whole entry point, unless one kernel was asked for, then its kernels in the plan's order, views left out.
   std::vector<Subject> subjects();
@@ -38,18 +42,23 @@ private:
     std::vector<std::vector<cuda::DevicePointer>> sets;
     int64_t bytesPerSet = 0;
   };
-  void setRandomInputs(uint64_t seed);
+  std::unique_ptr<Executor> load() const;
+  void copyWhole(int sets);
   Operands copyOperands(int kernel, int sets);
   int64_t operandBytes(int kernel) const;
   std::vector<int> buffersOf(int kernel) const;
 
   const std::string name;
   const cuda::Context &context;
-  Executor executor;
+  const Artifact artifact;
+  const uint64_t seed;
+  const std::unique_ptr<Executor> own;
+  Executor &executor;
   const EntryPoint &entry;
   int onlyKernel = -1;
   std::vector<int> timed;
   std::map<int, Operands> operands;
+  std::vector<std::unique_ptr<Executor>> copies;  ///< of the whole, beside `executor`
   cuda::Stream stream;
 };
 

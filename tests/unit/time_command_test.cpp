@@ -95,6 +95,14 @@ TEST_CASE("cold calls of small kernels go around sets of operands") {
   CHECK(seconds["sets"] == 2);
 }
 
+TEST_CASE("cold calls of the whole go around copies of everything, warm ones stay") {
+  const Timing time;
+  const nlohmann::json cold = time.json("out --rounds 1")["plans"].at(0)["whole"];
+  CHECK(cold["eviction"] == "rotation");
+  CHECK(cold["sets"] == 2);
+  CHECK(time.json("out --rounds 1 --warm")["plans"].at(0)["whole"]["sets"] == 1);
+}
+
 TEST_CASE("what weft-run time refuses") {
   const Timing time;
   const auto fails = [&](const std::string &flags, const std::string &says) {
