@@ -219,11 +219,17 @@ class HandEdits(CommandTest):
         self.assertRegex(result.stderr, 'no configuration of any family takes the layouts .* legal and nearest: .* -> ')
         self.assertFalse((self.folder / folder).exists())
 
-    def test_a_model_only_device_emits_for_the_recorded_target(self):
-        self.weft('compile', *TINY, '--device', 'v100', '--target', 'sm_80', '--stop-after', 'emit', '-o', 'volta')
-        self.weft('emit', 'volta', '-o', 'again', env=Nvrtc.MISSING)
-        plan = json.loads((self.folder / 'again/plan.json').read_text())
-        self.assertEqual((plan['device'], plan['target']), ('v100', 'sm_80'))
+    def test_a_plan_of_a_model_only_device_is_not_emitted(self):
+        """Also with a target that could be emitted for, and by every way to emit."""
+        for device in ('v100', 't4'):
+            self.plan['device'] = device
+            (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+            before = self.files('out')
+            for command in (['emit', 'out'], ['emit', 'out', '--target', 'sm_80'], ['emit', 'out', '-o', 'again'],
+                            ['compile', 'out', '--start-from', 'emit', '--target', 'sm_80', '-o', 'again']):
+                self.fails(3, *command, says=[device, 'model-only', 'h200'])
+            self.assertEqual(self.files('out'), before)
+            self.assertFalse((self.folder / 'again').exists())
 
     def test_derived_numbers_are_computed_anew(self):
         before = self.files('out')

@@ -166,7 +166,8 @@ class Unsupported(CommandTest):
 
     def test_model_only_devices_select_but_do_not_emit(self):
         for device in ('v100', 't4'):
-            self.fails(3, 'compile', *TINY, '--device', device, '-o', 'out', says=[device, 'model-only'])
+            for target in ([], ['--target', 'sm_80'], ['--target', 'sm_80', '--stop-after', 'emit']):
+                self.fails(3, 'compile', *TINY, '--device', device, *target, '-o', 'out', says=[device, 'model-only'])
             self.assertIn('candidate kernels', self.weft('select', *TINY, '--device', device).out)
         self.assertNothingLeft({})
 

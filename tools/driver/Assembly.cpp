@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 namespace weft::driver {
 namespace {
@@ -56,10 +57,12 @@ std::string summaryText(const runtime::Plan &plan, const BuildSummary &build, co
 }
 
 std::string totalLine(const runtime::Plan &plan) {
-  const bool measured = std::all_of(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.measured; });
-  const bool any = std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto &k) { return k.measured; });
+  const auto launched = [](const auto &kernel) { return !runtime::isView(kernel); };  // a view takes no time that anyone could measure
+  auto kernels = plan.kernels | std::views::filter(launched);  // a filter view caches its begin: not const
+  const bool all = std::ranges::all_of(kernels, &runtime::PlanKernel::measured);
+  const bool any = std::ranges::any_of(kernels, &runtime::PlanKernel::measured);
   std::string text = fmt::format("total {} {} on {}", formatSeconds(plan.predictedSeconds),
-                                 measured ? "measured" : any ? "partly measured, partly modelled" : "modelled", plan.device);
+                                 any ? all ? "measured" : "partly measured, partly modelled" : "modelled", plan.device);
   if (plan.lowerBoundSeconds > 0)
     text += fmt::format("   lower bound {}   plan is {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
                         (plan.predictedSeconds / plan.lowerBoundSeconds - 1) * 100);

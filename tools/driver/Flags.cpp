@@ -148,14 +148,15 @@ Device TargetFlags::device() const {
 }
 
 std::string TargetFlags::architecture() const {
-  std::set<std::string> known;
+  std::set<std::string> known, emitted;
   for (const Device &candidate : devices())
-    if (candidate.canEmit) known.insert(candidate.architecture);
+    if (candidate.canEmit) known.insert(candidate.architecture), emitted.insert(candidate.name);
   known.insert("sm_89");  // no device file yet; the sm_80 families declare it
-  const std::string wanted = target.empty() ? device().architecture : target;
-  if (target.empty() && !device().canEmit)
-    throw Error::unsupported("{} ({}) is model-only: nothing is emitted for it. weft select prices it; --target emits "
-                             "for another architecture ({})", device().name, wanted, fmt::join(known, ", "));
+  const Device chosen = device();
+  if (!chosen.canEmit)
+    throw Error::unsupported("{} ({}) is model-only: weft select prices it, but nothing is emitted for its plans, whatever the "
+                             "target. Emitted for are {}", chosen.name, chosen.architecture, fmt::join(emitted, ", "));
+  const std::string wanted = target.empty() ? chosen.architecture : target;
   if (!known.contains(wanted)) {
     const std::vector<std::string> names(known.begin(), known.end());
     throw Error::unsupported("target '{}' is not supported{}", wanted, nearestAndKnown(wanted, names));

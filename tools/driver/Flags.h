@@ -72,8 +72,8 @@ struct TargetFlags {
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
   Device device() const;
-  /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled and for an architecture
-  /// that no kernel family declares.
+  /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled, whatever --target says, and for
+  /// an architecture that no kernel family declares.
   std::string architecture() const;
 };
 

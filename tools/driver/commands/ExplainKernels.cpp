@@ -13,7 +13,7 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::PlanKernel;
+using runtime::isView, runtime::PlanKernel;
 constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 std::string layouts(const PlanKernel &kernel) {
@@ -53,12 +53,15 @@ json toJson(const PlanKernel &kernel, double total) {
           {"key", kernel.key}};
 }
 
+/// What stands behind a time. A view runs nothing, so there is nothing to measure or to model.
+const char *evidence(const PlanKernel &kernel) { return isView(kernel) ? "view" : kernel.measured ? "measured" : "modelled"; }
+
 /// Which exact texts were never verified on a GPU; views run nothing.
 std::string verificationLines(const runtime::Plan &plan) {
   size_t launched = 0;
   std::vector<std::string> unverified;
   for (const PlanKernel &kernel : plan.kernels) {
-    if (kernel.family == "view") continue;
+    if (isView(kernel)) continue;
     ++launched;
     if (kernel.verifiedOn.empty()) unverified.push_back(kernel.name);
   }
@@ -109,15 +112,16 @@ std::string productLine(const runtime::PlanLibraryProduct &product, const runtim
 }
 
 std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
-  std::string text = fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
-                                 kernel.measured ? "measured" : "modelled", kernel.bound,
-                                 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
+  std::string text = isView(kernel) ? "  time       none: nothing is launched for a view\n"
+                                    : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
+                                                  evidence(kernel), kernel.bound,
+                                                  100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
   text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n", formatBytes(kernel.bytesMoved),
                       formatBytes(kernel.bytesNecessary), formatFlop(kernel.flop), kernel.mue);
   if (kernel.registers >= 0)
     text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
                         kernel.staticSharedBytes + kernel.sharedBytes);
-  if (kernel.family != "view")
+  if (!isView(kernel))
     text += kernel.verifiedOn.empty() ? "  verified   never on a GPU (weft verify)\n"
                                       : fmt::format("  verified   on {}, {}\n", kernel.verifiedOn, kernel.textHash.substr(0, 16));
   if (!kernel.runnerUp.empty())
@@ -155,8 +159,9 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
     const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
     rows.push_back(toJson(kernel, plan.predictedSeconds));
     table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
-                  kernel.measured ? "measured" : "modelled", fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
-                  formatBytes(kernel.bytesNecessary), fmt::format("{:.0f}", kernel.mue), kernel.bound,
+                  evidence(kernel), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
+                  formatBytes(kernel.bytesNecessary), isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
+                  isView(kernel) ? "-" : kernel.bound,
                   known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
                   familyLabel(kernel.family), runnerUp(kernel)});
   }
