@@ -1,41 +1,13 @@
-// Graph to statements. A node is emitted in the section where its first user stands: a section is the row-level code before
-// a pass, or the pass itself. Names are handed out in node order, so equal graphs give equal text.
+// The order of a loop kernel. A node is emitted in the section where its first user stands: a section is the row-level code
+// before a pass, or the pass itself. Names are handed out in node order, so equal graphs give equal text.
 #include "codegen/LoopPasses.h"
 
-#include "kernel/Error.h"
 #include "kernel/RowBudget.h"
 
 #include <algorithm>
 
 namespace weft::codegen {
 namespace {
-
-std::string substitute(const std::string &text, const std::vector<std::string> &operands) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const size_t close = text[i] == '{' ? text.find('}', i) : std::string::npos;
-    if (close == std::string::npos || close == i + 1) {
-      result += text[i];
-      continue;
-    }
-    result += operands.at(std::stoul(text.substr(i + 1, close - i - 1)));
-    i = close;
-  }
-  return result;
-}
-
-std::string noteOf(const Node &node) { return node.number >= 0 ? fmt::format("%{}", node.number) : ""; }
-
-/// How the threads of a row join their partial results.
-Across acrossOf(const LoopSpace &space) {
-  if (space.threadsPerRow <= 32) return Across::warp;
-  switch (space.knobs.combine) {
-  case BlockCombine::shuffle: return Across::block;
-  case BlockCombine::tree: return Across::blockTree;
-  case BlockCombine::linear: return Across::blockLinear;
-  }
-  return Across::block;
-}
 
 bool isGathered(const Node &node) {
   return std::any_of(node.at.begin(), node.at.end(), [](const Index &index) { return index.irregular; });
@@ -144,120 +116,6 @@ void LoopPasses::nameNodes() {
   }
 }
 
-std::string LoopPasses::baseReference(int node) const {
-  if (kept[node] && space.steps > 1) return fmt::format("{}[{}]", nodeNames[node], space.words.step);
-  return nodeNames[node];
-}
-
-std::string LoopPasses::reference(int node) const {
-  if (graph.nodes[node].kind == Node::Kind::kept) return fmt::format("{}.at({})", baseReference(node), space.words.element);
-  return inVec[node] ? fmt::format("{}.at[{}]", baseReference(node), space.words.element) : baseReference(node);
-}
-
-std::string LoopPasses::expression(const Node &node) const {
-  std::vector<std::string> operands;
-  for (int operand : node.operands) operands.push_back(reference(operand));
-  return substitute(node.text, operands);
-}
-
-std::string LoopPasses::typeOf(int node) const {
-  const std::string &type = graph.nodes[node].type;
-  return inVec[node] ? fmt::format("weft::Vec<{}, {}>", type, space.words.width) : type;
-}
-
-Statement LoopPasses::loadOf(int index) {
-  const Node &node = graph.nodes[index];
-  const bool perElement = node.perElement && !inVec[index];
-  const Address address = memory.address(inputs[node.input], node.at, perElement, [&](int from) { return reference(from); });
-  Statement load{.kind = Statement::Kind::load, .name = nodeNames[index], .pointer = address.pointer,
-                 .access = address.access, .width = space.words.width, .stride = address.stride, .count = address.count,
-                 .condition = node.condition};
-  // A vector that one address serves, where only the condition differs between elements, is one load of one element.
-  if (inVec[index] && address.access == Access::single)
-    throw Error::checkFailed("'{}': a vector without an address of its own", inputs[node.input].name);
-  load.value = inVec[index] ? fmt::format("weft::Vec<{}, {}>{{}}", node.type, space.words.width) : node.type == "int" ? "0" : "0.0f";
-  if (perElement && !graph.valid.empty()) {
-    const std::string inside = fmt::format("{} < {}", space.words.element, graph.valid);
-    load.condition = load.condition.empty() ? inside : fmt::format("{} && {}", inside, load.condition);
-  }
-  return load;
-}
-
-void LoopPasses::emitOutsideElements(int index, Block &block) {
-  const Node &node = graph.nodes[index];
-  if (hoisted[index]) {
-    if (!packedRows.count(index)) return;  // its name is the row's
-    block.push_back(declare("const auto", nodeNames[index], fmt::format("weft::unpack({}[{}])", rowNames.at(index), space.words.step)));
-  } else if (node.kind == Node::Kind::load) {
-    block.push_back(loadOf(index));
-  } else if (node.kind == Node::Kind::kept) {
-    block.push_back(declare("const auto", nodeNames[index], node.text));
-  } else if (kept[index]) {
-    block.push_back(assign(baseReference(index), expression(node), noteOf(node)));
-  } else {
-    block.push_back(declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
-  }
-}
-
-void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
-  const Node &node = graph.nodes[index];
-  if (node.kind == Node::Kind::load) {
-    inside.push_back(loadOf(index));
-  } else if (inVec[index]) {
-    if (!kept[index]) outside.push_back(declare(typeOf(index), nodeNames[index]));
-    inside.push_back(assign(reference(index), expression(node), noteOf(node)));
-  } else if (kept[index]) {
-    inside.push_back(assign(reference(index), expression(node), noteOf(node)));
-  } else {
-    inside.push_back(declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
-  }
-}
-
-Statement LoopPasses::accumulation(int index) const {
-  const Node &node = graph.nodes[index];
-  const std::string value = reference(node.operands[0]), name = reference(index);
-  Statement add = node.reduction == Reduction::sum ? evaluate(fmt::format("{} += {}", name, value))
-                                                   : assign(name, fmt::format("weft::maximum({}, {})", name, value));
-  return !graph.valid.empty() && space.vectorIsReduced() ? guard(fmt::format("{} < {}", space.words.element, graph.valid), {add}) : add;
-}
-
-void LoopPasses::emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block) {
-  Block outside, inside;
-  for (int index : nodes) {
-    const Node &node = graph.nodes[index];
-    const bool elements = node.perElement && !(node.kind == Node::Kind::load && inVec[index]) && node.kind != Node::Kind::kept;
-    if (elements) emitInElements(index, outside, inside);
-    else emitOutsideElements(index, outside);
-  }
-  for (int index : reductions) {
-    const bool elements = graph.nodes[graph.nodes[index].operands[0]].perElement || (space.vectorIsReduced() && space.hasVector());
-    (elements ? inside : outside).push_back(accumulation(index));
-  }
-  block.insert(block.end(), outside.begin(), outside.end());
-  if (!inside.empty()) block.push_back(loop(space.words.element, space.words.width, 0, inside));
-}
-
-Statement LoopPasses::storeOf(const OutputStore &store) {
-  const Operand &output = outputs[store.output];
-  const Address address = memory.address(output, store.at, false, [&](int node) { return reference(node); });
-  Statement statement{.kind = Statement::Kind::store, .value = baseReference(store.node), .pointer = address.pointer,
-                      .access = address.access, .width = space.words.width, .stride = address.stride, .count = address.count};
-  if (address.access == Access::single && inVec[store.node])
-    throw Error::unsupported("kernel '{}': output '{}' lacks the vector axis of its value", space.kernel.name, output.name);
-  if (address.access != Access::single && !inVec[store.node])
-    throw Error::unsupported("kernel '{}': output '{}' repeats one value along the vector axis", space.kernel.name, output.name);
-  return statement;
-}
-
-void LoopPasses::emitStores(int depth, bool step, Block &block) {
-  Block stores;
-  for (const OutputStore &store : graph.stores)
-    if (graph.nodes[store.node].depth == depth && storeIsStep(store) == step) stores.push_back(storeOf(store));
-  if (stores.empty()) return;
-  if (!step && space.threadsPerRow > 1) stores = {guard(space.words.lane + " == 0", std::move(stores))};
-  block.insert(block.end(), stores.begin(), stores.end());
-}
-
 std::vector<int> LoopPasses::reductionsOf(int depth) const {
   std::vector<int> result;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
@@ -296,37 +154,6 @@ std::set<int> LoopPasses::neededIn(int depth) const {
     for (int operand : graph.nodes[n].operands) visit(operand);
   }
   return needed;
-}
-
-void LoopPasses::declareAccumulators(const std::vector<int> &reductions, Block &block) {
-  for (int index : reductions) {
-    const Node &node = graph.nodes[index];
-    const bool sum = node.reduction == Reduction::sum;
-    if (!inVec[index]) {
-      block.push_back(declare("float", nodeNames[index], sum ? "0.0f" : "weft::negativeInfinity"));
-    } else if (sum) {
-      block.push_back(declare(typeOf(index), nodeNames[index], "{}"));
-    } else {
-      block.push_back(declare(typeOf(index), nodeNames[index]));
-      block.push_back(loop(space.words.element, space.words.width, 0, {assign(reference(index), "weft::negativeInfinity")}));
-    }
-  }
-}
-
-void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &block) {
-  if (space.threadsPerRow == 1) return;
-  const bool inBlock = space.threadsPerRow > 32;
-  const Across across = acrossOf(space);
-  for (int index : reductions) {
-    Statement reduce{.kind = Statement::Kind::reduce, .name = reference(index), .value = reference(index), .declares = false,
-                     .reduction = graph.nodes[index].reduction, .across = across,
-                     .threads = space.words.threadsPerRow};
-    if (inBlock && scratchName.empty()) scratchName = names.claim("scratch");
-    if (inBlock) reduce.scratch = fmt::format("{}[{}]", scratchName, scratchRows);
-    if (inBlock && inVec[index]) reduce.scratch = fmt::format("{}[{} + {}]", scratchName, scratchRows, space.words.element);
-    if (inBlock) scratchRows += inVec[index] ? space.width : 1;
-    block.push_back(inVec[index] ? loop(space.words.element, space.words.width, 0, {reduce}) : reduce);
-  }
 }
 
 Block LoopPasses::wrapInLoop(Block body) {
@@ -411,11 +238,7 @@ Block LoopPasses::run() {
   }
   Block block;
   const auto append = [&](const Block &more) { block.insert(block.end(), more.begin(), more.end()); };
-  if (scratchRows > 0)
-    block.push_back({.kind = Statement::Kind::shared, .type = "float",
-                     .name = fmt::format("{}[{}][{} * {}{}]", scratchName, scratchRows, space.words.rowsPerBlock,
-                                         space.words.threadsPerRow, acrossOf(space) == Across::block ? " / 32" : ""),
-                     .note = fmt::format("a float a {} for each reduction", acrossOf(space) == Across::block ? "warp" : "thread")});
+  declareScratch(block);
   append(space.prologue());
   append(space.coordinates());
   if (!graph.validIsStep && !graph.valid.empty()) block.push_back(declare("const int", graph.valid, graph.validText));

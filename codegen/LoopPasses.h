@@ -34,20 +34,23 @@ private:
   std::vector<int> reductionsOf(int depth) const;
   std::set<int> neededIn(int depth) const;
 
-  // Statements.
+  // In which order.
   void hoistLoads(Block &block);
   void rowSection(int depth, Block &block);
   void pass(int depth, Block &block);
+  Block wrapInLoop(Block body);
+
+  // Statements, in LoopStatements.cpp.
   void emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block);
   void emitOutsideElements(int index, Block &block);
   void emitInElements(int index, Block &outside, Block &inside);
   void emitStores(int depth, bool step, Block &block);
   void declareAccumulators(const std::vector<int> &reductions, Block &block);
   void finishReductions(const std::vector<int> &reductions, Block &block);
+  void declareScratch(Block &block) const;
   Statement accumulation(int index) const;
   Statement loadOf(int index);
   Statement storeOf(const OutputStore &store);
-  Block wrapInLoop(Block body);
 
   // Spelling.
   std::string baseReference(int node) const;

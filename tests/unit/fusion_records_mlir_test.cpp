@@ -1,0 +1,175 @@
+// What every attempt to fuse leaves: bytes saved, pattern, and for a rejection its code and what blocks.
+#include "passes/Describe.h"
+#include "passes/Passes.h"
+#include "tests/unit/SampleGraphs.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+const FusionRecord *recordOf(const FusionResult &result, const std::vector<int> &ops) {
+  for (const FusionRecord &record : result.records)
+    if (record.ops == ops)
+      return &record;
+  return nullptr;
+}
+
+std::string verdictOf(const std::string &body, const std::vector<int> &ops, FuseOptions options = {}) {
+  const auto loaded = parse(body);
+  const FusionResult result = proposeFusions(loaded->graph(), options);
+  const FusionRecord *record = recordOf(result, ops);
+  return record ? describe(*record) : "no record";
+}
+
+}  // namespace
+
+TEST_CASE("bytes saved: intermediates vanish, shared inputs are read once") {
+  const auto loaded = parse(types + R"(
+weft.graph @g(%x: !bji) -> (!bji, !bji) {
+  %a = weft.relu %x : !bji
+  %b = weft.tanh %a : !bji
+  %c = weft.sigmoid %x : !bji
+  weft.return %b, %c : !bji, !bji
+})");
+  const FusionResult result = proposeFusions(loaded->graph(), FuseOptions{});
+  const int64_t tensor = 2 * 3 * 8 * 4;
+  REQUIRE(recordOf(result, {0, 1}));
+  CHECK(recordOf(result, {0, 1})->savedBytes == 2 * tensor);
+  CHECK(recordOf(result, {0, 1})->pattern == "producer-consumer");
+  CHECK(recordOf(result, {0, 2})->savedBytes == tensor);
+  CHECK(recordOf(result, {0, 2})->pattern == "shared-input");
+  CHECK(recordOf(result, {0, 1, 2})->savedBytes == 3 * tensor);
+}
+
+TEST_CASE("every rejection has its code and names what blocks") {
+  const std::string reductions = types + R"(
+weft.graph @g(%x: !bji) -> !bji {
+  %a = weft.softmax %x over i : !bji
+  %c = weft.softmax %a over j : !bji
+  weft.return %c : !bji
+})";
+  CHECK(verdictOf(reductions, {0, 1}) == "F012 reduction-axis-mismatch (i against j)");
+
+  const std::string spaces = types + R"(
+weft.graph @g(%x: !bji, %s: !bj) -> !bji {
+  %r = weft.relu %s : !bj
+  %y = weft.mul %x, %r along (b, j) : !bji, !bj
+  weft.return %y : !bji
+})";
+  CHECK(verdictOf(spaces, {0, 1}) == "F001 iteration-space-mismatch (b,j against b,j,i)");
+
+  const std::string two = types + R"(
+weft.graph @g(%x: !bji) -> !j {
+  %r = weft.relu %x : !bji
+  %s = weft.reduce sum %r over b, i : !bji -> !j
+  weft.return %s : !j
+})";
+  CHECK(verdictOf(two, {0, 1}) == "F041 second-reduction-axis (s)");
+
+  const std::string product = types + R"(
+!ui = tensor<5x8xf32, #weft.axes<u, i>>
+!bju = tensor<2x3x5xf32, #weft.axes<b, j, u>>
+weft.graph @g(%x: !bji, %w: !ui {weft.parameter}) -> !bju {
+  %p = weft.contract "bji,ui->bju" %x, %w : !bji, !ui -> !bju
+  %r = weft.relu %p : !bju
+  weft.return %r : !bju
+})";
+  CHECK(verdictOf(product, {0, 1}) == "F021 contraction-epilogue-off (p)");
+  FuseOptions paper;
+  paper.rules = FuseRules::paper;
+  CHECK(verdictOf(product, {0, 1}, paper) == "F020 contraction (p)");
+
+  const std::string around = types + R"(
+!ii = tensor<8x8xf32, #weft.axes<u, i>>
+weft.graph @g(%x: !bji, %w: !ii {weft.parameter}) -> !bji {
+  %r = weft.relu %x : !bji
+  %p = weft.contract "bji,ui->bju" %r, %w : !bji, !ii -> !bji
+  %y = weft.residual %p, %r : !bji
+  weft.return %y : !bji
+})";
+  CHECK(verdictOf(around, {0, 2}) == "F030 would-create-cycle (p)");
+
+  const std::string rotary = types + R"(
+weft.graph @g(%x: !bji, %beta: !i) -> !bji {
+  %b = weft.bias %x, %beta along (i) : !bji, !i
+  %r = weft.rotary %b {position = j, dim = i} : !bji
+  %y = weft.relu %r : !bji
+  weft.return %y : !bji
+})";
+  CHECK(verdictOf(rotary, {0, 1}) == "F040 partner-access (b)");
+  CHECK(verdictOf(rotary, {1, 2}) == "accepted");
+
+  const std::string chain = types + R"(
+weft.graph @g(%x: !bji) -> !bji {
+  %a = weft.relu %x : !bji
+  %b = weft.tanh %a : !bji
+  %c = weft.exp %b : !bji
+  weft.return %c : !bji
+})";
+  FuseOptions apart;
+  apart.forbidden = {{0, 1}};
+  CHECK(verdictOf(chain, {0, 1}, apart) == "F050 forbidden-by-option (0,1)");
+  CHECK(verdictOf(chain, {1, 2}, apart) == "accepted");
+  FuseOptions none;
+  none.rules = FuseRules::none;
+  CHECK(verdictOf(chain, {0, 1}, none) == "F051 fusion-off");
+  FuseOptions small;
+  small.maxOps = 2;
+  CHECK(verdictOf(chain, {0, 1, 2}, small) == "F070 candidate-bound (2 ops)");
+
+  const std::string movement = types + R"(
+weft.graph @g(%x: !bji) -> tensor<2x3x4xf32, #weft.axes<b, j, i>> {
+  %a = weft.relu %x : !bji
+  %s = weft.slice %a {axis = i, start = 0, size = 4} : !bji -> tensor<2x3x4xf32, #weft.axes<b, j, i>>
+  weft.return %s : tensor<2x3x4xf32, #weft.axes<b, j, i>>
+})";
+  CHECK(verdictOf(movement, {0, 1}) == "F060 movement-op (s)");
+
+  const std::string twice = types + R"(
+!bjk = tensor<2x3x3xf32, #weft.axes<b, j, k>>
+weft.graph @g(%x: !bjk) -> !bjk {
+  %r = weft.relu %x : !bjk
+  %y = weft.add %r, %r along (b, k, j) : !bjk, !bjk
+  weft.return %y : !bjk
+})";
+  CHECK(verdictOf(twice, {0, 1}) == "F002 axis-identified-twice (tensor 'r' is read under two index maps inside one kernel)");
+
+  const std::string subVectors = types + R"(
+!bjn = tensor<2x3x2xf32, #weft.axes<b, j, n>>
+weft.graph @g(%x: !bji) -> (!bji, !bjn, !bjn) {
+  %e = weft.exp %x : !bji
+  %y, %m, %d = weft.local_softmax %e over i {tile = 4} : !bji -> !bji, !bjn, !bjn
+  %z = weft.softmax %y over i : !bji
+  weft.return %z, %m, %d : !bji, !bjn, !bjn
+})";
+  CHECK(verdictOf(subVectors, {0, 1}) == "accepted");
+  CHECK(verdictOf(subVectors, {1, 2}).starts_with("F042 sub-vector-access"));
+
+  const std::string region = types + R"(
+weft.graph @g(%x: !bji) -> !bji {
+  %r = weft.kernel @fixed (%a = %x : !bji) -> (!bji) {
+    %s = weft.relu %a : !bji
+    weft.yield %s : !bji
+  }
+  %y = weft.tanh %r : !bji
+  weft.return %y : !bji
+})";
+  CHECK(verdictOf(region, {0, 1}).starts_with("F061 already-fused"));
+
+  const std::string independent = types + R"(
+weft.graph @g(%x: !bji, %y: tensor<2x3x9xf32, #weft.axes<b, j, u>>) -> (!bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>) {
+  %a = weft.relu %x : !bji
+  %c = weft.relu %y : tensor<2x3x9xf32, #weft.axes<b, j, u>>
+  weft.return %a, %c : !bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>
+})";
+  CHECK(verdictOf(independent, {0, 1}) == "F010 extent-mismatch (i=8 against u=9)");
+}
+
+TEST_CASE("codes are unique and ordered") {
+  std::set<std::string_view> codes;
+  for (const ReasonCode &code : reasonCodes) {
+    CHECK(codes.insert(code.code).second);
+    CHECK_FALSE(code.meaning.empty());
+  }
+}

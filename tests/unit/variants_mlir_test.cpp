@@ -1,0 +1,161 @@
+// Variants and plans compute what their graph computes, stay what they are through the text form, and stack as asked.
+#include "kernel/Error.h"
+#include "passes/ConfigurationAttributes.h"
+#include "passes/Passes.h"
+#include "tests/unit/SampleGraphs.h"
+
+using namespace weft;
+using namespace weft::test;
+
+TEST_CASE("variants compute what the graph computes") {
+  const std::map<std::string, Dims> sizes{
+      {"paper-encoder", smallEncoder},
+      {"gpt2", {{"b", 1}, {"j", 6}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}}},
+      {"llama-3-8b", smallLlama}};
+  const std::map<std::string, size_t> expected{{"paper-encoder", 8}, {"gpt2", 8}, {"llama-3-8b", 16}};
+  for (const auto &[name, dims] : sizes) {
+    INFO(name);
+    const auto loaded = preset(name, dims);
+    VariantOptions options;
+    options.subVector = 4;  // of 6: the last sub-vector is short
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+    CHECK(variants.size() == expected.at(name));
+    CHECK(variants.front().rewrites.empty());
+    std::set<std::vector<std::string>> distinct;
+    for (const Variant &variant : variants) {
+      CHECK(distinct.insert(variant.rewrites).second);
+      requireSame(loaded->graph(), graphOf(*variant.module));
+    }
+  }
+}
+
+TEST_CASE("stacking options choose how many projections share a product") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  const auto contractions = [](mlir::ModuleOp module) {
+    const auto ops = graphOf(module).getBody().front().getOps<ContractOp>();
+    return std::distance(ops.begin(), ops.end());
+  };
+  const auto before = contractions(*loaded->module);
+  const auto with = [&](const std::string &stacking) {
+    VariantOptions options;
+    options.stacking = stacking;
+    options.attention = "unfused";
+    return proposeVariants(*loaded->module, options);
+  };
+  CHECK(with("separate").size() == 1);
+  REQUIRE(with("two").size() == 2);
+  CHECK(contractions(*with("two").front().module) == before - 1);
+  REQUIRE(with("three").size() == 1);
+  CHECK(contractions(*with("three").front().module) == before - 2);
+  CHECK(with("three").front().rewrites.size() == 1);
+  CHECK_THROWS_AS(with("four"), Error);
+}
+
+TEST_CASE("packed parameters are parameters, and biases are added before slicing") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  VariantOptions options;
+  options.stacking = "three";
+  options.attention = "unfused";
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+  GraphOp graph = graphOf(*variants.front().module);
+  const select::Problem problem = toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{}));
+  int packed = 0;
+  for (const select::Candidate &candidate : problem.candidates)
+    if (candidate.proposedBy == "pack: at load") {
+      ++packed;
+      CHECK(candidate.kernel.operatorClass() == OperatorClass::movement);
+      CHECK(problem.tensors[candidate.outputs.front()].isParameter);
+    }
+  CHECK(packed == 2);  // weights and biases
+  const auto biases = graph.getBody().front().getOps<BiasOp>();
+  const auto original = loaded->graph().getBody().front().getOps<BiasOp>();
+  CHECK(std::distance(biases.begin(), biases.end()) == std::distance(original.begin(), original.end()) - 2);
+}
+
+namespace {
+
+/// Covers all ops, the largest candidates first, everything row-major: a legal plan, if not a good one.
+select::Plan greedyPlan(const select::Problem &problem) {
+  std::vector<int> order(problem.candidates.size());
+  for (size_t index = 0; index < order.size(); ++index)
+    order[index] = static_cast<int>(index);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return problem.candidates[a].ops.size() > problem.candidates[b].ops.size();
+  });
+  std::set<int> done, live;
+  for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
+    if (problem.tensors[tensor].isArgument)
+      live.insert(static_cast<int>(tensor));
+  select::Plan plan;
+  const auto ready = [&](const select::Candidate &candidate) {
+    return std::all_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return live.count(t); }) &&
+           std::none_of(candidate.ops.begin(), candidate.ops.end(), [&](int op) { return done.count(op); });
+  };
+  while (done.size() < problem.ops.size()) {
+    const auto next = std::find_if(order.begin(), order.end(), [&](int c) { return ready(problem.candidates[c]); });
+    REQUIRE(next != order.end());
+    const select::Candidate &candidate = problem.candidates[*next];
+    select::Step step;
+    step.candidate = *next;
+    for (int tensor : candidate.inputs)
+      step.configuration.inputs.push_back(rowMajor(problem.tensors[tensor].axes.size()));
+    for (int tensor : candidate.outputs)
+      step.configuration.outputs.push_back(rowMajor(problem.tensors[tensor].axes.size()));
+    const int last = static_cast<int>(candidate.kernel.axes.size()) - 1;
+    if (candidate.kernel.operatorClass() == OperatorClass::contraction)
+      step.configuration.knobs = ContractionKnobs{};
+    else
+      step.configuration.knobs = LoopKnobs{.vectorAxis = last, .vectorWidth = 2, .laneAxis = last};
+    done.insert(candidate.ops.begin(), candidate.ops.end());
+    live.insert(candidate.outputs.begin(), candidate.outputs.end());
+    plan.steps.push_back(step);
+  }
+  return plan;
+}
+
+std::string print(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a plan written into the graph computes the same, reads back, and keeps its kernels") {
+  for (const char *name : {"paper-encoder", "llama-3-8b"}) {
+    INFO(name);
+    Dims dims = smallEncoder;
+    if (std::string(name) == "llama-3-8b")
+      dims = smallLlama;
+    const auto loaded = preset(name, dims);
+    const select::Problem problem = toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
+    select::Plan plan = greedyPlan(problem);
+    const int result = problem.candidates[plan.steps.back().candidate].outputs.front();
+    select::Step transpose;
+    transpose.tensor = result;
+    transpose.configuration = {.inputs = {rowMajor(3)}, .outputs = {Layout{.order = {2, 0, 1}}}, .knobs = TransposeKnobs{}};
+    plan.steps.push_back(transpose);
+
+    const auto module = materialize(*loaded->module, problem, plan);
+    GraphOp graph = graphOf(*module);
+    requireSame(loaded->graph(), graph);
+    const std::vector<mlir::Operation *> kernels = numberedOps(graph);
+    REQUIRE(kernels.size() == plan.steps.size());
+    for (size_t index = 0; index < kernels.size(); ++index) {
+      auto op = mlir::cast<KernelOp>(kernels[index]);
+      INFO(op.getName().str());
+      CHECK(configurationOf(op) == plan.steps[index].configuration);
+      if (plan.steps[index].candidate < 0)
+        continue;
+      const Kernel &kernel = problem.candidates[plan.steps[index].candidate].kernel;
+      CHECK(canonicalText(toKernel({op}, "")) == canonicalText(kernel));
+      CHECK(toKernel({op}, "").axes == kernel.axes);
+    }
+    const std::string text = print(*module);
+    const auto again = mlir::parseSourceString<mlir::ModuleOp>(text, &loaded->context);
+    REQUIRE(again);
+    CHECK(print(*again) == text);
+    requireSame(loaded->graph(), graphOf(*again));
+  }
+}
