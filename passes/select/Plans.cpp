@@ -177,14 +177,21 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
 
 namespace {
 
-std::string printLayouts(const Kernel &kernel, const Configuration &configuration) {
-  std::string text = "layouts";
-  for (size_t i = 0; i < kernel.inputs.size(); ++i)
-    if (kernel.values[kernel.inputs[i]].axes.size() > 1) text += " " + print(configuration.inputs[i], kernel, kernel.values[kernel.inputs[i]]);
-  text += " ->";
-  for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    if (kernel.values[kernel.outputs[i]].axes.size() > 1) text += " " + print(configuration.outputs[i], kernel, kernel.values[kernel.outputs[i]]);
-  return text;
+/// "layouts hbjp ph -> hbpj": of operands with several axes, by the names that their tensors have in the graph.
+std::string printLayouts(const Problem &problem, const Candidate &candidate, const Configuration &configuration) {
+  const auto print = [&](const std::vector<int> &tensors, const std::vector<Layout> &layouts) {
+    std::string text;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor &tensor = problem.tensors[static_cast<size_t>(tensors[i])];
+      if (tensor.axes.size() < 2) continue;
+      std::vector<std::string> names;
+      for (int dimension : layouts[i].order) names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
+      const bool letters = std::ranges::all_of(names, [](const std::string &name) { return name.size() == 1; });
+      text += fmt::format(" {}", fmt::join(names, letters ? "" : ","));
+    }
+    return text;
+  };
+  return "layouts" + print(candidate.inputs, configuration.inputs) + " ->" + print(candidate.outputs, configuration.outputs);
 }
 
 /// "split: bias | gelu", "fused: bias_gelu", or the name of a kernel that shares some ops.
@@ -233,7 +240,7 @@ void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_
       ties += isTie;
       if (isTie || !(loss < best)) continue;
       best = loss;
-      step.runnerUp = isSame ? printLayouts(other.kernel, graph.prices->configuration(edge.candidate, entry)) : printFusion(problem, chosen, other);
+      step.runnerUp = isSame ? printLayouts(problem, other, graph.prices->configuration(edge.candidate, entry)) : printFusion(problem, chosen, other);
     }
   }
   step.runnerUpLoss = best < infinite ? best : 0;

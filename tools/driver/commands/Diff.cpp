@@ -27,7 +27,7 @@ json describe(const runtime::PlanKernel &kernel) {
 json changes(const json &a, const json &b) {
   json object = json::object();
   for (const auto &[name, value] : a.items())
-    if (value != b.at(name)) object[name] = {value, b.at(name)};
+    if (value != b.at(name)) object[name] = json::array({value, b.at(name)});  // braces alone make an object of two pairs
   return object;
 }
 
@@ -57,7 +57,7 @@ json difference(const runtime::Artifact &a, const runtime::Artifact &b) {
     json changed = changes(describe(*old->second), describe(*kernel));
     const auto textA = a.sources.find(old->second->source), textB = b.sources.find(kernel->source);
     if (textA != a.sources.end() && textB != b.sources.end() && textA->second != textB->second)
-      changed["source"] = {old->second->source, kernel->source};
+      changed["source"] = json::array({old->second->source, kernel->source});
     if (!changed.empty()) result["changed"][name] = changed;
   }
   result["equal"] = toJson(a.plan) == toJson(b.plan) && a.sources == b.sources;
