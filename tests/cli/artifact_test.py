@@ -3,9 +3,7 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import subprocess
-import time
 import unittest
 
 from weft_command import CommandTest, TINY, WEFT
@@ -261,38 +259,6 @@ class HandEdits(CommandTest):
 
     def test_no_artifact(self):
         self.fails(2, 'explain', 'nowhere', says=['nowhere'])
-
-
-class Interrupted(CommandTest):
-    def test_killed_compile_leaves_no_artifact_and_the_next_one_works(self):
-        for delay in (0.05, 0.3, 1.0):
-            process = subprocess.Popen([WEFT, 'compile', *TINY, '-o', 'out'], cwd=self.folder,
-                                       env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(delay)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            if (self.folder / 'out').exists():
-                self.assertWholeArtifact('out')
-        self.weft('compile', *TINY, '-o', 'out')
-        self.assertWholeArtifact('out')
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ['cache', 'out'])
-        self.weft('cache', 'verify')
-
-    def test_two_compiles_into_one_cache(self):
-        command = [WEFT, 'compile', *TINY, '-o']
-        running = [subprocess.Popen([*command, name], cwd=self.folder, env=self.environment(),
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for name in ('a', 'b')]
-        for process in running:
-            _, message = process.communicate(timeout=300)
-            self.assertEqual(process.returncode, 0, message)
-        self.assertEqual(self.files('a'), self.files('b'))
-        self.weft('cache', 'verify')
-
-    def test_lost_cache_is_rebuilt(self):
-        self.weft('compile', *TINY, '-o', 'a')
-        shutil.rmtree(self.cache, ignore_errors=True)
-        self.weft('compile', *TINY, '-o', 'b')
-        self.assertEqual(self.files('a'), self.files('b'))
 
 
 if __name__ == '__main__':

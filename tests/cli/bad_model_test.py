@@ -38,6 +38,20 @@ class BadModel(CommandTest):
         self.config(num_attention_heads=5)
         self.refuses(2, 'config.json', says=['config.json', 'hidden_size', '64', '5'])
 
+    def test_other_contradictions(self):
+        llama = {'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128}
+        for changes, says in (({'num_key_value_heads': 3}, ["'num_attention_heads' = 4", "'num_key_value_heads' = 3"]),
+                              ({'num_key_value_heads': 0}, ["'num_key_value_heads' = 0", '1..']),
+                              ({'head_dim': 15}, ['p=15', 'even']),
+                              ({'hidden_size': -64}, ["'hidden_size' = -64", '1..']),
+                              ({'hidden_size': 1 << 62}, ["'hidden_size' = 4611686018427387904", '1..']),
+                              ({'hidden_size': 64.5}, ["'hidden_size' = 64.5", 'integer'])):
+            self.write('config.json', json.dumps({**llama, **changes}))
+            with self.subTest(changes):
+                self.refuses(2, 'config.json', says=says)
+        self.write('config.json', json.dumps(llama).replace('}', ', "hidden_size": 128}'))
+        self.refuses(2, 'config.json', says=["'hidden_size' occurs twice"])
+
     def test_wrong_type_of_a_key(self):
         self.config(hidden_size='large')
         self.refuses(2, 'config.json', says=['hidden_size', 'integer'])

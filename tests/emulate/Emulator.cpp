@@ -237,16 +237,23 @@ Dim3 dim3(const std::array<int64_t, 3> &extents) {
   return {unsigned(extents[0]), unsigned(extents[1]), unsigned(extents[2])};
 }
 
+std::string runBlock(const Grid &grid, Schedule schedule, Block &block, Dim3 index) {
+  currentBlock = index;
+  std::memset(grid.shared.data(), 0xFF, grid.shared.size());
+  block.reset();
+  const std::string error = block.run(schedule);
+  return error.empty() ? "" : fmt::format("block ({}, {}, {}): {}", index.x, index.y, index.z, error);
+}
+
 std::string runBlocks(const Grid &grid, Schedule schedule, Block &block) {
+  std::string error;
+  for (const auto &[x, y, z] : grid.only)
+    if (error = runBlock(grid, schedule, block, {x, y, z}); !error.empty()) return error;
+  if (!grid.only.empty()) return {};
   for (unsigned z = 0; z < blocksPerGrid.z; ++z)
     for (unsigned y = 0; y < blocksPerGrid.y; ++y)
-      for (unsigned x = 0; x < blocksPerGrid.x; ++x) {
-        currentBlock = {x, y, z};
-        std::memset(grid.shared.data(), 0xFF, grid.shared.size());
-        block.reset();
-        if (std::string error = block.run(schedule); !error.empty())
-          return fmt::format("block ({}, {}, {}): {}", x, y, z, error);
-      }
+      for (unsigned x = 0; x < blocksPerGrid.x; ++x)
+        if (error = runBlock(grid, schedule, block, {x, y, z}); !error.empty()) return error;
   return {};
 }
 

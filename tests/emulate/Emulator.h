@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace weft::emulate {
 
@@ -20,6 +21,7 @@ enum class Schedule : uint8_t { ascending, descending };
 struct Grid {
   std::array<int64_t, 3> blocks{1, 1, 1}, threads{1, 1, 1};
   std::span<std::byte> shared;  ///< memory of __shared__ variables: poisoned with 0xFF (NaN) before every block
+  std::vector<std::array<unsigned, 3>> only = {};  ///< blocks to run; empty: all
 };
 
 /// Runs `thread` once for every thread of the grid. Returns nothing, or what went wrong: a diverged barrier or exchange
