@@ -94,6 +94,15 @@ struct PlanKernel {
   bool operator==(const PlanKernel &) const = default;
 };
 
+/// A whole plan on a GPU, timed as the graph that callers launch, against other plans of the model (`weft compile --measure`).
+struct PlanMeasurement {
+  double seconds = 0;           ///< median of one run
+  double spread = 0;            ///< width of the middle 80% over the median
+  double ratio = 0;             ///< seconds over Plan::predictedSeconds
+  std::string gpu, protocol;
+  bool operator==(const PlanMeasurement &) const = default;
+};
+
 struct Plan {
   std::string formatVersion = "1";
   std::string model;
@@ -104,6 +113,7 @@ struct Plan {
   std::string device, target;
   std::string costModel;        ///< CostModel::description()
   double predictedSeconds = 0, lowerBoundSeconds = 0;
+  std::optional<PlanMeasurement> measurement;  ///< nothing (null): predicted only
   int64_t workspaceBytes = 0;
   std::vector<PlanTensor> tensors;
   std::vector<PlanKernel> kernels;  ///< a topological order

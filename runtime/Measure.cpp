@@ -176,6 +176,11 @@ double timeOnce(const cuda::Stream &stream, const std::function<void(cuda::Strea
   return cuda::secondsBetween(start, end);
 }
 
+std::string describeGpu(const cuda::Context &context, const GpuMonitor &monitor) {
+  return fmt::format("{}, driver {} (CUDA {})", context.gpu().name, monitor.driverVersion().empty() ? "of unknown version" : monitor.driverVersion(),
+                     context.gpu().driverVersion);
+}
+
 std::string describe(const Protocol &protocol) {
   return fmt::format("{} L2, n={} rounds of about {}, {} to warm up, interleaved", nameOf(protocol.l2), protocol.rounds,
                      formatSeconds(protocol.secondsPerRound), protocol.warmUpRounds);

@@ -75,6 +75,9 @@ MeasurementRun measure(const cuda::Context &context, const std::vector<Subject> 
 /// Seconds of one enqueued call as it comes: no graph, no warm-up. For telling the hopeless from the rest.
 double timeOnce(const cuda::Stream &stream, const std::function<void(cuda::StreamHandle *stream)> &enqueue);
 
+/// "NVIDIA H200, driver 580.1 (CUDA 13.0)".
+std::string describeGpu(const cuda::Context &context, const GpuMonitor &monitor);
+
 /// "cold L2 by rotation, n=25 rounds of about 2.00 ms, 3 to warm up, interleaved".
 std::string describe(const Protocol &protocol);
 

@@ -105,6 +105,14 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("verifiedOn", kernel.verifiedOn);
 }
 
+void members(auto &&visit, Is<PlanMeasurement> auto &measurement) {
+  visit("seconds", measurement.seconds);
+  visit("spread", measurement.spread);
+  visit("ratio", measurement.ratio);
+  visit("gpu", measurement.gpu);
+  visit("protocol", measurement.protocol);
+}
+
 void members(auto &&visit, Is<Plan> auto &plan) {
   visit("formatVersion", plan.formatVersion);
   visit("model", plan.model);
@@ -117,6 +125,7 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("costModel", plan.costModel);
   visit("predictedSeconds", plan.predictedSeconds);
   visit("lowerBoundSeconds", plan.lowerBoundSeconds);
+  visit("measurement", plan.measurement);
   visit("workspaceBytes", plan.workspaceBytes);
   visit("tensors", plan.tensors);
   visit("kernels", plan.kernels);

@@ -4,6 +4,7 @@
 #include "kernel/RandomValues.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
+#include "runtime/Executor.h"
 #include "runtime/TensorLayout.h"
 
 #include <cmath>
@@ -21,6 +22,12 @@ std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
     reference::storeElement(dtype, elements.data() + n * size, reference::roundTo(dtype, value));
   }
   return elements;
+}
+
+void setRandomInputs(Executor &executor, const EntryPoint &entry, uint64_t seed) {
+  for (const std::string &name : executor.parameters())
+    executor.setParameter(name, randomElements(executor.parameter(name), seed));
+  for (const int input : entry.inputs) executor.write(input, randomElements(executor.plan().tensors[size_t(input)], seed));
 }
 
 ElementSummary summarize(const PlanTensor &tensor, std::span<const std::byte> elements) {

@@ -8,9 +8,15 @@
 
 namespace weft::runtime {
 
+class Executor;
+struct EntryPoint;
+
 /// Logical row-major elements of the tensor: floats with deviation tensor.scale, integers within tensor.range. Drawn by the
 /// tensor's logical name, so that every layout and every plan of a model gets the same values.
 std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed);
+
+/// Random parameters, and random inputs of the entry point.
+void setRandomInputs(Executor &executor, const EntryPoint &entry, uint64_t seed);
 
 struct ElementSummary {
   int64_t count = 0, notNumbers = 0, infinities = 0;

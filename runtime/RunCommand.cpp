@@ -107,19 +107,13 @@ private:
   void runEntry() {
     const EntryPoint &entry = executor.entryPoint(request.entry);
     executor.poison();
-    if (request.inputs.empty()) setRandomInputs(entry);
+    if (request.inputs.empty()) setRandomInputs(executor, entry, request.seed);
     else readInputs(entry);
     announce(fmt::format("entry point {}", entry.name));
     for (int launch = 0; launch < request.repeat; ++launch) executor.launch(entry, stream.handle());
     stream.synchronize();
     for (const int output : entry.outputs) add(output);
     if (!request.outputs.empty()) writeSafetensors(request.outputs, results);
-  }
-
-  void setRandomInputs(const EntryPoint &entry) {
-    for (const std::string &name : executor.parameters())
-      executor.setParameter(name, randomElements(executor.parameter(name), request.seed));
-    for (const int input : entry.inputs) setRandom(input);
   }
 
   void readInputs(const EntryPoint &entry) {

@@ -88,7 +88,7 @@ std::string tableOf(const PlanTimes &times) {
   }
   if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, plan.predictedSeconds, protocolOf(*whole)));
   std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
-                                 plan.variant, times.timed->entryName(), plan.costModel, printRows(rows));
+                                 plan.variant, fmt::join(times.timed->entryNames(), ", "), plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum); plan's sum {}\n", formatSeconds(sum), formatSeconds(whole->seconds.median),
                         runtime::times(whole->seconds.median / sum), formatSeconds(times.predicted()));
@@ -111,7 +111,7 @@ nlohmann::json jsonOf(const PlanTimes &times) {
   const Measurement *whole = times.whole();
   return {{"folder", times.timed->folder()},
           {"model", times.timed->plan().model},
-          {"entry", times.timed->entryName()},
+          {"entry", fmt::format("{}", fmt::join(times.timed->entryNames(), ", "))},
           {"costModel", times.timed->plan().costModel},
           {"kernels", kernels},
           {"sumOfKernels", times.sumOfKernels()},
@@ -174,8 +174,7 @@ int timeArtifact(const TimeRequest &request) {
   ClockSummary clocks;
   const std::vector<PlanTimes> all = measureAll(context, plans, protocol, monitor, clocks);
 
-  const std::string where = fmt::format("{}, driver {} (CUDA {})", context.gpu().name,
-                                        monitor.driverVersion().empty() ? "of unknown version" : monitor.driverVersion(), context.gpu().driverVersion);
+  const std::string where = describeGpu(context, monitor);
   const std::string state = monitor.problem().empty() ? describe(clocks) : monitor.problem();
   nlohmann::json report = {{"gpu", where}, {"protocol", describe(protocol)}, {"clocks", jsonOf(clocks)}, {"plans", nlohmann::json::array()}};
   std::string text = fmt::format("{}; {}\n{}\n", where, describe(protocol), state);

@@ -9,13 +9,27 @@
 
 namespace weft::runtime {
 
+namespace {
+
+/// All entry points, as a caller runs them: by their first kernels.
+std::vector<std::string> entriesInOrder(const Executor &executor) {
+  std::vector<EntryPoint> entries = executor.entryPoints();
+  std::ranges::stable_sort(entries, {}, [](const EntryPoint &entry) { return entry.kernels.empty() ? 0 : entry.kernels.front(); });
+  std::vector<std::string> names;
+  for (const EntryPoint &entry : entries) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace
+
 TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entryName,
                      const std::string &only, uint64_t seed)
     : name(folder), context(context), artifact(std::move(artifact)), seed(seed), own(load()), executor(*own),
-      entry(executor.entryPoint(entryName)) {
+      entries(entryName.empty() ? entriesInOrder(executor) : std::vector{executor.entryPoint(entryName).name}) {
   if (!only.empty()) onlyKernel = executor.kernelIndex(only);
-  for (const int kernel : entry.kernels)
-    if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel)) timed.push_back(kernel);
+  for (const std::string &entry : entries)
+    for (const int kernel : executor.entryPoint(entry).kernels)
+      if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel)) timed.push_back(kernel);
   if (timed.empty() && onlyKernel >= 0)
     throw Error::badInput("{}: kernel {} {}", folder, only,
                           executor.launchable(onlyKernel) ? fmt::format("is not of entry point {}", entryName) : "is a view: nothing runs");
@@ -24,18 +38,19 @@ TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::C
 /// An executor with memory of its own and random parameters and inputs.
 std::unique_ptr<Executor> TimedPlan::load() const {
   auto loaded = std::make_unique<Executor>(artifact, context, ExecutorOptions{.seed = seed, .folder = name});
-  for (const std::string &parameter : loaded->parameters())
-    loaded->setParameter(parameter, randomElements(loaded->parameter(parameter), seed));
-  for (const EntryPoint &point : loaded->entryPoints())
-    for (const int input : point.inputs) loaded->write(input, randomElements(loaded->plan().tensors[size_t(input)], seed));
+  for (const EntryPoint &point : loaded->entryPoints()) setRandomInputs(*loaded, point, seed);
   return loaded;
+}
+
+void TimedPlan::launchAll(Executor &one, cuda::StreamHandle *on) const {
+  for (const std::string &entry : entries) one.launch(one.entryPoint(entry), on);
 }
 
 void TimedPlan::copyWhole(int sets) {
   copies.clear();
   for (int set = 1; set < sets; ++set) {
     copies.push_back(load());
-    copies.back()->launch(copies.back()->entryPoint(entry.name), stream.handle());
+    launchAll(*copies.back(), stream.handle());
   }
 }
 
@@ -71,36 +86,39 @@ TimedPlan::Operands TimedPlan::copyOperands(int kernel, int sets) {
 
 void TimedPlan::prepare(L2State l2, int64_t mostBytes) {
   operands.clear();
-  for (const int kernel : entry.kernels) {
-    if (!executor.launchable(kernel)) continue;
-    if (std::ranges::find(timed, kernel) != timed.end()) {
-      const int64_t bytes = operandBytes(kernel);
-      int64_t sets = l2 == L2State::cold ? setsForColdL2(bytes, context.gpu().l2Bytes) : 1;
-      if (sets > 1 && bytes > mostBytes / sets) sets = 1;
-      operands.emplace(kernel, copyOperands(kernel, int(sets)));
-      mostBytes -= sets * bytes;
+  for (const std::string &entry : entries)
+    for (const int kernel : executor.entryPoint(entry).kernels) {
+      if (!executor.launchable(kernel)) continue;
+      if (std::ranges::find(timed, kernel) != timed.end()) {
+        const int64_t bytes = operandBytes(kernel);
+        int64_t sets = l2 == L2State::cold ? setsForColdL2(bytes, context.gpu().l2Bytes) : 1;
+        if (sets > 1 && bytes > mostBytes / sets) sets = 1;
+        operands.emplace(kernel, copyOperands(kernel, int(sets)));
+        mostBytes -= sets * bytes;
+      }
+      executor.launchKernel(kernel, stream.handle());
     }
-    executor.launchKernel(kernel, stream.handle());
-  }
-  executor.launch(entry, stream.handle());
-  if (hasWhole() && l2 == L2State::cold) {
-    const int sets = setsForColdL2(executor.memory().bytes(), context.gpu().l2Bytes);
-    if (executor.memory().bytes() <= mostBytes / sets) copyWhole(sets);
-  }
+  if (hasWhole()) prepareWhole(l2, mostBytes);
   stream.synchronize();
+}
+
+void TimedPlan::prepareWhole(L2State l2, int64_t mostBytes) {
+  launchAll(executor, stream.handle());
+  const int sets = l2 == L2State::cold ? setsForColdL2(executor.memory().bytes(), context.gpu().l2Bytes) : 1;
+  copyWhole(executor.memory().bytes() <= mostBytes / sets ? sets : 1);
+  stream.synchronize();
+}
+
+Subject TimedPlan::whole() {
+  return {.name = "whole graph",
+          .enqueue = [this](cuda::StreamHandle *on, int set) { launchAll(set == 0 ? executor : *copies[size_t(set) - 1], on); },
+          .sets = 1 + int(copies.size()),
+          .bytesPerSet = executor.memory().bytes()};
 }
 
 std::vector<Subject> TimedPlan::subjects() {
   std::vector<Subject> all;
-  if (hasWhole())
-    all.push_back({.name = "whole graph",
-                   .enqueue =
-                       [this](cuda::StreamHandle *on, int set) {
-                         Executor &one = set == 0 ? executor : *copies[size_t(set) - 1];
-                         one.launch(one.entryPoint(entry.name), on);
-                       },
-                   .sets = 1 + int(copies.size()),
-                   .bytesPerSet = executor.memory().bytes()});
+  if (hasWhole()) all.push_back(whole());
   for (const int kernel : timed) {
     const Operands &one = operands.at(kernel);
     all.push_back({.name = plan().kernels[size_t(kernel)].name,

@@ -18,7 +18,7 @@ namespace weft::runtime {
 /// An artifact loaded for timing, with sets of operands for every kernel.
 class TimedPlan {
 public:
-  /// `only`: the name of one kernel; empty for all and the whole. Throws Error(badInput) for unknown names, and what Executor throws.
+  /// `entry`: empty for all entry points, one after the other. `only`: the name of one kernel; empty for all and the whole. Throws Error(badInput) for unknown names, and what Executor throws.
   TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entry,
             const std::string &only, uint64_t seed);
 
@@ -27,10 +27,13 @@ public:
   void prepare(L2State l2, int64_t mostBytes);
   /// The whole entry point, unless one kernel was asked for, then its kernels in the plan's order, views left out.
   std::vector<Subject> subjects();
+  /// The same of the whole alone.
+  void prepareWhole(L2State l2, int64_t mostBytes);
+  Subject whole();
 
   const Plan &plan() const { return executor.plan(); }
   const std::string &folder() const { return name; }
-  const std::string &entryName() const { return entry.name; }
+  const std::vector<std::string> &entryNames() const { return entries; }
   bool hasWhole() const { return onlyKernel < 0; }
   /// Numbers of the timed kernels, in the order of their subjects.
   const std::vector<int> &kernels() const { return timed; }
@@ -43,6 +46,7 @@ private:
     int64_t bytesPerSet = 0;
   };
   std::unique_ptr<Executor> load() const;
+  void launchAll(Executor &one, cuda::StreamHandle *on) const;
   void copyWhole(int sets);
   Operands copyOperands(int kernel, int sets);
   int64_t operandBytes(int kernel) const;
@@ -54,7 +58,7 @@ private:
   const uint64_t seed;
   const std::unique_ptr<Executor> own;
   Executor &executor;
-  const EntryPoint &entry;
+  const std::vector<std::string> entries;
   int onlyKernel = -1;
   std::vector<int> timed;
   std::map<int, Operands> operands;

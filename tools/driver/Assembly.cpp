@@ -43,6 +43,7 @@ nlohmann::json summaryJson(const runtime::Plan &plan, const BuildSummary &build,
           {"kernels", plan.kernels.size()},
           {"predictedSeconds", plan.predictedSeconds},
           {"lowerBoundSeconds", plan.lowerBoundSeconds},
+          {"measuredSeconds", plan.measurement ? nlohmann::json(plan.measurement->seconds) : nlohmann::json()},
           {"workspaceBytes", plan.workspaceBytes},
           {"cubins", {{"built", build.built}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
           {"notes", plan.notes}};
@@ -52,8 +53,14 @@ std::string summaryText(const runtime::Plan &plan, const BuildSummary &build, co
   std::string text = fmt::format("{}, variant {}: {} kernels, {} of them transposes, workspace {}\n", plan.model,
                                  plan.variant, plan.kernels.size(), count(plan, "transpose"),
                                  formatBytes(plan.workspaceBytes));
-  text += totalLine(plan) + "\n" + buildLine(plan, build) + "\n";
+  text += totalLine(plan) + "\n" + measurementLine(plan) + buildLine(plan, build) + "\n";
   return text + "wrote " + folder + "\n";
+}
+
+std::string measurementLine(const runtime::Plan &plan) {
+  if (!plan.measurement) return "";
+  return fmt::format("whole graph {} (+-{:.1f}%), {:.3f}x of the predicted sum, on {}\n", formatSeconds(plan.measurement->seconds),
+                     50 * plan.measurement->spread, plan.measurement->ratio, plan.measurement->gpu);
 }
 
 std::string totalLine(const runtime::Plan &plan) {

@@ -19,5 +19,7 @@ std::string summaryText(const runtime::Plan &plan, const BuildSummary &build, co
 
 /// "199.6 us modelled on h200   lower bound 196.4 us   plan is 1.6% above it".
 std::string totalLine(const runtime::Plan &plan);
+/// "whole graph 205.1 us (+-0.3%), 1.027x of the predicted sum, on ..." and a line's end; empty if the plan was not timed.
+std::string measurementLine(const runtime::Plan &plan);
 
 }  // namespace weft::driver

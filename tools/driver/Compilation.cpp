@@ -348,10 +348,9 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   return selected;
 }
 
-std::string Compilation::materialized(const SelectedVariant &variant) const {
+std::string Compilation::materialized(const SelectedVariant &variant, const select::Plan &path) const {
   CapturedDiagnostics diagnostics(*context);
-  const auto module =
-      materialize(*variant.proposed.module, variant.selection.problem(), variant.selection.best());
+  const auto module = materialize(*variant.proposed.module, variant.selection.problem(), path);
   if (!module) throw diagnostics.error(ErrorKind::checkFailed, "the plan could not be written into the graph");
   return print(*module);
 }

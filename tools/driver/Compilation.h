@@ -6,6 +6,7 @@
 #include "models/Models.h"
 #include "passes/Passes.h"
 #include "passes/select/Selection.h"
+#include "runtime/Artifact.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/Phase.h"
 
@@ -44,11 +45,25 @@ struct DroppedVariant {
   std::string name, reason;
 };
 
+/// A plan that was timed as a whole (compile --measure).
+struct TimedPath {
+  std::string variant;
+  double predicted = 0;   ///< seconds
+  bool chosen = false;
+  std::optional<runtime::PlanMeasurement> measurement = {};
+  std::string problem = {};                 ///< why there is no measurement
+  std::vector<std::string> different = {};  ///< steps that the predicted best plan of the same variant lacks
+};
+
 struct Selected {
-  std::vector<SelectedVariant> variants;  ///< best first; ties in the order of proposal
+  std::vector<SelectedVariant> variants;   ///< by predicted time, best first; ties in the order of proposal
   std::vector<DroppedVariant> dropped;
   std::vector<PinRegret> pins;
-  const SelectedVariant &best() const { return variants.front(); }
+  std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
+  size_t chosen = 0;                       ///< the variant that the artifact holds
+  std::optional<select::Plan> chosenPath;  ///< its path, where measuring chose it
+  const SelectedVariant &best() const { return variants[chosen]; }
+  const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
 };
 
 /// Says on standard error which keys of a config.json did not influence the graph, and why, one line a reason.
@@ -75,9 +90,10 @@ public:
   /// Selects in every variant and orders them.
   Selected select(std::vector<ProposedVariant> proposed) const;
   /// The graph with the chosen regions, layouts and configurations.
-  std::string materialized(const SelectedVariant &variant) const;
+  std::string materialized(const SelectedVariant &variant, const select::Plan &path) const;
 
   const CostModel &costModel() const { return *prices; }
+  const std::string &elementType() const { return modelFlags.dtype; }
   int alternatives() const { return choices.alternatives; }
   const ChoiceFlags &choiceFlags() const { return choices; }
 

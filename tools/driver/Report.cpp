@@ -19,6 +19,17 @@ json modelReport(const models::Description &description) {
           {"dropoutKeys", description.dropoutKeys}, {"unknownKeys", description.unknownKeys}};
 }
 
+json measuredReport(const std::vector<TimedPath> &timed) {
+  json list = json::array();
+  for (const TimedPath &one : timed) {
+    list.push_back({{"variant", one.variant}, {"chosen", one.chosen}, {"predicted", one.predicted}, {"different", one.different}});
+    if (one.measurement)
+      list.back().update({{"measured", one.measurement->seconds}, {"spread", one.measurement->spread}, {"ratio", one.measurement->ratio}});
+    else list.back()["notMeasured"] = one.problem;
+  }
+  return list;
+}
+
 json statisticsReport(const select::Statistics &statistics) {
   return {{"configurations", statistics.configurations}, {"legalConfigurations", statistics.legalConfigurations},
           {"kernels", statistics.kernels},
@@ -72,11 +83,11 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
 }
 
 /// For every two ops that exchange a tensor: whether the plan fuses them, and what the best plan of the other kind loses.
-json fusionPricesReport(const select::Selection &selection) {
+json fusionPricesReport(const select::Selection &selection, const select::Plan &chosen) {
   const select::Problem &problem = selection.problem();
   std::map<int, size_t> kernelOf;
-  for (size_t step = 0; step < selection.best().steps.size(); ++step)
-    if (const int candidate = selection.best().steps[step].candidate; candidate >= 0)
+  for (size_t step = 0; step < chosen.steps.size(); ++step)
+    if (const int candidate = chosen.steps[step].candidate; candidate >= 0)
       for (const int op : problem.candidates[size_t(candidate)].ops) kernelOf[op] = step;
   json list = json::array();
   for (const auto &[a, b] : neighbours(problem)) {
@@ -101,16 +112,16 @@ json layoutsReport(const select::Selection &selection) {
   return object;
 }
 
-json alternativesReport(const select::Selection &selection, int count) {
+json alternativesReport(const select::Selection &selection, const select::Plan &chosen, int count) {
   std::set<std::string> best;
-  for (const select::Step &step : selection.best().steps) best.insert(printStep(selection.problem(), step));
+  for (const select::Step &step : chosen.steps) best.insert(printStep(selection.problem(), step));
   json list = json::array();
   for (const select::Plan &plan : selection.kBest(count)) {
     std::vector<std::string> different;
     for (const select::Step &step : plan.steps)
       if (const std::string text = printStep(selection.problem(), step); !best.contains(text)) different.push_back(text);
     list.push_back({{"seconds", plan.seconds},
-                    {"loss", plan.seconds - selection.best().seconds},
+                    {"loss", plan.seconds - chosen.seconds},
                     {"peakTemporaryBytes", plan.peakTemporaryBytes},
                     {"different", different}});
   }
@@ -171,10 +182,11 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"opLabels", opLabels(best.selection.problem())},
           {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
           {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
-          {"fusionPrices", fusionPricesReport(best.selection)},
+          {"fusionPrices", fusionPricesReport(best.selection, selected.path())},
           {"layouts", layoutsReport(best.selection)},
-          {"alternatives", alternativesReport(best.selection, compilation.alternatives())},
+          {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
           {"pins", pins},
+          {"measuredPlans", measuredReport(selected.timed)},
           {"movement", movementReport(best.selection.problem(), planned)},
           {"generated", generatedHashes(emitted.sources)},
           {"kernelOps", kernelOpsReport(planned)}};

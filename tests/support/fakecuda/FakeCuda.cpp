@@ -28,7 +28,12 @@ struct Function {
 };
 struct Module {
   std::map<std::string, Function> functions;
+  bool isBinary = false;  ///< a real cubin: it has every function, and they do nothing
 };
+struct Event {
+  int64_t nanoseconds = 0;
+};
+int64_t nanosecondsNow = 0;  ///< what launches took so far, where they take time at all
 struct Stream {
   std::vector<std::function<void()>> *captured = nullptr;
   int state = ok;  ///< what a query answers
@@ -57,11 +62,13 @@ void readSettings() {
     if (values.contains(key)) member = std::remove_reference_t<decltype(member)>(values[key]);
   };
   set("initResult", settings.initResult), set("version", settings.version), set("gpus", settings.gpus);
+  set("launchNanoseconds", settings.launchNanoseconds), set("blockNanoseconds", settings.blockNanoseconds);
   set("capability", settings.capability), set("memoryBytes", settings.memoryBytes);
 }
 
-void runKernel(const Function &function, const std::vector<uint64_t> &arguments, Stream &stream) {
+void runKernel(const Function &function, int64_t blocks, const std::vector<uint64_t> &arguments, Stream &stream) {
   ++counters.kernelLaunches;
+  nanosecondsNow += settings.launchNanoseconds + blocks * settings.blockNanoseconds;
   if (function.behaviour == "hang") stream.state = notReady;
   if (function.behaviour == "fault") stream.state = illegalAddress;
   const auto pointer = [&](size_t index) { return reinterpret_cast<char *>(arguments.at(index)); };
@@ -80,6 +87,7 @@ int cuInit(unsigned) {
   if (settings.gpus == 0) return noDevice;
   return settings.initResult;
 }
+int cuGetExportTable(const void **, const void *) { return notFound; }  // NVRTC asks any driver that it finds
 int cuDriverGetVersion(int *version) { return *version = settings.version, ok; }
 int cuGetErrorName(int result, const char **name) {
   *name = result == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : result == invalidImage ? "CUDA_ERROR_INVALID_IMAGE" : "CUDA_ERROR_OTHER";
@@ -136,15 +144,19 @@ int cuStreamSynchronize(void *stream) { return ++counters.synchronizations, stre
 int cuStreamQuery(void *stream) { return ++counters.synchronizations, streamOf(stream).state; }
 int cuStreamWaitEvent(void *, void *, unsigned) { return ok; }
 int cuStreamIsCapturing(void *stream, int *status) { return *status = streamOf(stream).captured != nullptr, ok; }
-int cuEventCreate(void **event, unsigned) { return *event = &settings, ok; }
-int cuEventDestroy_v2(void *) { return ok; }
-int cuEventRecord(void *, void *) { return ok; }
+int cuEventCreate(void **event, unsigned) { return *event = new Event, ok; }
+int cuEventDestroy_v2(void *event) { return delete static_cast<Event *>(event), ok; }
+int cuEventRecord(void *event, void *) { return static_cast<Event *>(event)->nanoseconds = nanosecondsNow, ok; }
 int cuEventSynchronize(void *) { return ok; }
-int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 1, ok; }
+int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
+  const int64_t elapsed = static_cast<Event *>(end)->nanoseconds - static_cast<Event *>(start)->nanoseconds;
+  return *milliseconds = settings.launchNanoseconds > 0 ? float(double(elapsed) * 1e-6) : 1, ok;
+}
 
 int cuModuleLoadData(void **module, const void *image) {
   std::istringstream text{std::string(static_cast<const char *>(image))};
   auto loaded = new Module;
+  if (text.view().starts_with("\x7f" "ELF")) return loaded->isBinary = true, *module = loaded, ok;
   std::string line;
   while (std::getline(text, line)) {
     std::istringstream words(line);
@@ -158,17 +170,19 @@ int cuModuleLoadData(void **module, const void *image) {
 int cuModuleUnload(void *module) { return delete static_cast<Module *>(module), ok; }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto &functions = static_cast<Module *>(module)->functions;
+  if (static_cast<Module *>(module)->isBinary) functions[name].behaviour = "nothing";
   const auto found = functions.find(name);
   return found == functions.end() ? notFound : (*function = &found->second, ok);
 }
 int cuFuncGetAttribute(int *value, int, void *) { return *value = 0, ok; }
 int cuFuncSetAttribute(void *, int, int) { return ok; }
-int cuLaunchKernel(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *stream, void **arguments, void **) {
+int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned, unsigned, void *stream, void **arguments, void **) {
   const Function chosen = *static_cast<Function *>(function);
   std::vector<uint64_t> values;
-  for (int index = 0; index < (chosen.behaviour == "key" ? 3 : 2); ++index) values.push_back(*static_cast<uint64_t *>(arguments[index]));
+  const int64_t blocks = int64_t(x) * y * z;
+  for (int index = 0; index < (chosen.behaviour == "key" ? 3 : chosen.behaviour == "nothing" ? 0 : 2); ++index) values.push_back(*static_cast<uint64_t *>(arguments[index]));
   Stream *runsOn = &streamOf(stream);
-  return enqueue(stream, [=] { runKernel(chosen, values, *runsOn); }), ok;
+  return enqueue(stream, [=] { runKernel(chosen, blocks, values, *runsOn); }), ok;
 }
 int cuStreamBeginCapture_v2(void *stream, int) { return streamOf(stream).captured = new std::vector<std::function<void()>>, ok; }
 int cuStreamEndCapture(void *stream, void **graph) {

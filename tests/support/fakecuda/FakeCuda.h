@@ -2,7 +2,8 @@
 // at once, and what a kernel does is said by the text that stands for its cubin.
 //
 // A cubin is lines "ENTRY BEHAVIOUR": `copy N` copies N bytes from the first pointer to the second; `key` copies the 16
-// bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails.
+// bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails. A real cubin loads, too: its
+// kernels take the time that the settings say and do nothing.
 // Settings come from the file `fakecuda.txt` beside the library (lines "name value"), so that a test can make a driver
 // without GPUs, an old one, a small one.
 #pragma once
@@ -12,6 +13,7 @@
 struct FakeCudaSettings {
   int initResult = 0, version = 13000, gpus = 1, capability = 90;
   int64_t memoryBytes = int64_t(1) << 30;
+  int64_t launchNanoseconds = 0, blockNanoseconds = 0;  ///< time of a launch and of each of its blocks; 0: events are 1 ms apart
 };
 
 struct FakeCudaCounters {

@@ -4,6 +4,8 @@
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/MeasuredChoice.h"
+#include "tools/driver/Planning.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
@@ -22,6 +24,7 @@ struct CompileFlags {
   TargetFlags target;
   PhaseFlags phases;
   KeepFlags keep;
+  MeasureFlags measure;
   std::string output;
 };
 
@@ -29,33 +32,9 @@ void writeText(const CompileFlags &flags, const std::string &text) {
   writeFile(flags.output.empty() ? "-" : flags.output, text);
 }
 
-void noteUnmeasured(const select::Statistics &statistics, std::vector<std::string> &notes) {
-  if (statistics.measured == 0) return;
-  if (statistics.unmeasuredKernels > 0)
-    notes.push_back(fmt::format("{} of {} candidate kernels have no measured time and were priced by the model", statistics.unmeasuredKernels,
-                                statistics.kernels));
-  notes.insert(notes.end(), statistics.notes.begin(), statistics.notes.end());
-}
-
-PlannedKernels plan(const Compilation &compilation, const Selected &selected, const CompileFlags &flags) {
-  const select::Selection &selection = selected.best().selection;
-  PlannedKernels planned =
-      buildPlan(selection.problem(), selection.best(), compilation.costModel().device(), flags.choices.free);
-  const models::Description &description = compilation.description();
-  planned.plan.model = description.name;
-  planned.plan.variant = selected.best().proposed.name();
-  planned.plan.dims = description.dims;
-  const auto argument = std::ranges::find(planned.plan.tensors, "argument", &runtime::PlanTensor::role);
-  planned.plan.dtype = argument == planned.plan.tensors.end() ? flags.model.dtype : argument->dtype;
-  planned.plan.device = compilation.costModel().device().name;
-  planned.plan.costModel = pricesOf(planned.plan, compilation.costModel());
-  noteUnmeasured(selection.statistics(), planned.plan.notes);
-  return planned;
-}
-
 int writeSelected(const Compilation &compilation, const Selected &selected, const CompileFlags &flags,
                   const std::string &architecture, Phase last, bool json) {
-  PlannedKernels planned = plan(compilation, selected, flags);
+  PlannedKernels planned = planOf(compilation, selected.best(), selected.path());
   if (last == Phase::lower) {
     writeText(flags, lowered(planned, architecture));
     return 0;
@@ -77,8 +56,10 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
     artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes(chosen, fusions);
+  for (const TimedPath &timed : selected.timed)
+    if (timed.chosen) planned.plan.measurement = timed.measurement;
   artifact.plan = std::move(planned.plan);
-  artifact.graph = compilation.materialized(selected.best());
+  artifact.graph = compilation.materialized(selected.best(), selected.path());
   artifact.sources = emitted.sources;
   runtime::writeArtifact(artifact, flags.output);
   if (json) printResult(summaryJson(artifact.plan, build, flags.output));
@@ -91,6 +72,8 @@ int run(const CompileFlags &flags, bool json) {
   flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
+  std::optional<runtime::cuda::Context> gpu;
+  if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
   if (first >= Phase::lower)
     return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .last = last}, json);
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
@@ -115,9 +98,10 @@ int run(const CompileFlags &flags, bool json) {
   }
   Selected selected = compilation.select(std::move(proposed));
   if (last == Phase::select) {
-    writeText(flags, compilation.materialized(selected.best()));
+    writeText(flags, compilation.materialized(selected.best(), selected.path()));
     return 0;
   }
+  if (gpu) chooseByMeasuring(compilation, selected, flags.target, flags.measure, *gpu);
   return writeSelected(compilation, selected, flags, architecture, last, json);
 }
 
@@ -130,6 +114,7 @@ Action addCompile(CLI::App &command) {
   flags->target.declare(command, true);
   flags->phases.declare(command);
   flags->keep.declare(command);
+  flags->measure.declare(command);
   command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");
   return [flags](bool json) { return run(*flags, json); };

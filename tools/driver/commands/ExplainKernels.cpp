@@ -130,6 +130,19 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
   return text;
 }
 
+/// The plans that were timed as whole graphs, the chosen one marked.
+std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
+  if (plans.empty() || !plan.measurement) return "";
+  Table table({{"", left}, {"plan", left}, {"predicted", right}, {"measured", right}, {"ratio", right}, {"other than its variant's best by", left}});
+  for (const json &one : plans) {
+    const bool measured = one.contains("measured");
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"], formatSeconds(one["predicted"].get<double>()),
+                  measured ? formatSeconds(one["measured"].get<double>()) : "-", measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
+                  measured ? fmt::format("{}", fmt::join(one["different"].get<std::vector<std::string>>(), "; ")) : one["notMeasured"].get<std::string>()});
+  }
+  return fmt::format("timed as whole graphs: {}, {}\n{}", plan.measurement->gpu, plan.measurement->protocol, table.print());
+}
+
 }  // namespace
 
 const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name) {
@@ -165,10 +178,12 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
                   known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
                   familyLabel(kernel.family), runnerUp(kernel)});
   }
-  return {.text = table.print() + totalLine(plan) + "\n" + footnotes(plan),
+  const json timed = artifact.report.value("measuredPlans", json::array());
+  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + footnotes(plan),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"costModel", plan.costModel}, {"notes", plan.notes}}};
+                   {"costModel", plan.costModel}, {"notes", plan.notes},
+                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {

@@ -93,7 +93,7 @@ int run(const SelectFlags &flags, bool json) {
     throw Error::badInput("--start-from {}: lies after select", flags.startFrom);
   compilation.import(first);
   const Selected selected = compilation.select(compilation.propose(first));
-  if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(selected.best()));
+  if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(selected.best(), selected.path()));
   if (!flags.dot.empty()) {
     writeFile(flags.dot, selected.best().selection.dot());
     if (flags.dot == "-") return 0;

@@ -1,0 +1,112 @@
+"""weft compile --measure on the stand-in for the driver, whose kernels take the time that its settings say."""
+import json
+import pathlib
+import unittest
+
+from weft_command import CORE, WEFT, CommandTest
+
+DRIVER = pathlib.Path(WEFT).resolve().parents[1] / 'tests/fakecuda/libcuda.so.1'
+PLAIN = [*CORE, '--no-library', '--profile', 'none']
+
+
+class MeasureTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.driver = self.folder / 'driver'
+        self.driver.mkdir()
+        (self.driver / 'libcuda.so.1').symlink_to(DRIVER)
+
+    def with_driver(self, **settings):
+        """The environment of a machine whose driver has these settings."""
+        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n' for name, value in settings.items()))
+        return {'LD_LIBRARY_PATH': str(self.driver)}
+
+    def measure(self, *flags, **settings):
+        self.weft('compile', *PLAIN, '-o', 'plan', *flags, env=self.with_driver(**settings))
+        return self.assertWholeArtifact('plan'), json.loads((self.folder / 'plan/report.json').read_text())['measuredPlans']
+
+    def assertRefused(self, code, flags, says, env):
+        before = self.files()
+        self.fails(code, 'compile', *PLAIN, '-o', 'plan', *flags, says=says, env=env)
+        self.assertNothingLeft(before)
+
+
+class ChoiceTest(MeasureTest):
+    def test_the_fastest_is_kept_and_its_time_is_its_own(self):
+        launch, block = 2000, 50000
+        plan, timed = self.measure('--measure=6', launchNanoseconds=launch, blockNanoseconds=block)
+        self.assertEqual(len(timed), 6)
+        self.assertEqual([one['predicted'] for one in timed], sorted(one['predicted'] for one in timed))
+        chosen = [one for one in timed if one['chosen']]
+        self.assertEqual(len(chosen), 1)
+        self.assertFalse(timed[0]['chosen'], 'the predicted best has more blocks than another: nothing was decided here')
+        self.assertEqual(chosen[0]['measured'], min(one['measured'] for one in timed))
+        # What is written is what was timed.
+        grids = [kernel['grid'] for kernel in plan['kernels'] if kernel['cubin']]
+        seconds = sum(1e-9 * (launch + block * x * y * z) for x, y, z in grids)
+        self.assertAlmostEqual(plan['measurement']['seconds'], seconds, delta=1e-4 * seconds)
+        self.assertEqual(plan['measurement']['seconds'], chosen[0]['measured'])
+        self.assertAlmostEqual(plan['measurement']['ratio'] * plan['predictedSeconds'], seconds, delta=1e-4 * seconds)
+        self.assertEqual(plan['variant'], chosen[0]['variant'])
+        self.assertIn('n=25 rounds', plan['measurement']['protocol'])
+        # And so is the graph: taken together with the plan, it gives the same artifact again.
+        self.weft('emit', 'plan')
+        self.assertEqual(json.loads((self.folder / 'plan/plan.json').read_text()), plan)
+
+    def test_equal_times_keep_the_prediction(self):
+        # Kernels of no blocks' cost: plans of equally many launches take equally long.
+        plan, timed = self.measure('--measure', launchNanoseconds=2000)
+        self.assertEqual(len(timed), 4)
+        self.assertTrue(timed[0]['chosen'])
+        self.assertEqual(timed[0]['measured'], timed[1]['measured'])
+        self.assertEqual(plan['predictedSeconds'], timed[0]['predicted'])
+
+    def test_explain_and_emit(self):
+        plan, timed = self.measure('--measure', launchNanoseconds=2000, blockNanoseconds=100)
+        said = self.weft('explain', 'plan').out
+        self.assertIn('whole graph', said)
+        self.assertIn('timed as whole graphs: Stand-in', said)
+        self.assertEqual(self.weft('explain', 'plan', '--json').json()['measuredPlans'], timed)
+        self.weft('emit', 'plan')
+        self.assertEqual(json.loads((self.folder / 'plan/plan.json').read_text())['measurement'], plan['measurement'])
+
+    def test_an_unmeasured_plan_says_so(self):
+        self.weft('compile', *PLAIN, '-o', 'plan')
+        self.assertIsNone(self.assertWholeArtifact('plan')['measurement'])
+        self.assertNotIn('whole graph', self.weft('explain', 'plan').out)
+
+
+class RefusalTest(MeasureTest):
+    def test_usage(self):
+        env = self.with_driver()
+        self.assertRefused(2, ['--measure=1'], ['--measure=1: at least 2 plans'], env)
+        self.assertRefused(2, ['--measure=-3'], ['--measure=-3: at least 2 plans'], env)
+        self.assertRefused(2, ['--measure', '--stop-after', 'emit'], ['without --stop-after'], env)
+
+    def test_no_gpu(self):
+        self.assertRefused(3, ['--measure'], ['--measure times plans on a GPU: the CUDA driver finds no GPU'], self.with_driver(gpus=0))
+        self.assertRefused(3, ['--measure'], ['--measure times plans on a GPU', 'too old'], self.with_driver(version=11080))
+
+    def test_no_compiler(self):
+        self.assertRefused(3, ['--measure'], ['--measure needs NVRTC'], {**self.with_driver(), 'WEFT_NVRTC': 'none'})
+
+    def test_another_architecture(self):
+        self.assertRefused(3, ['--measure'], ['no plan can be timed on Stand-in', 'sm_90a', 'sm_80'], self.with_driver(capability=80))
+
+    def test_no_memory(self):
+        self.assertRefused(3, ['--measure'], ['no plan can be timed on Stand-in', 'memory'], self.with_driver(memoryBytes=1000))
+
+
+class MemoryTest(MeasureTest):
+    def test_a_plan_that_does_not_fit_beside_the_others_is_named(self):
+        plan = self.measure('--measure=2', launchNanoseconds=2000)[0]
+        buffers = {tensor['buffer']: tensor['bytes'] for tensor in plan['tensors']}
+        timed = self.measure('--measure=2', launchNanoseconds=2000, memoryBytes=int(1.5 * sum(buffers.values())))[1]
+        self.assertIn('measured', timed[0])
+        self.assertIn('memory', timed[1]['notMeasured'])
+        self.assertTrue(timed[0]['chosen'])
+        self.assertIn(timed[1]['notMeasured'], self.weft('explain', 'plan').out)
+
+
+if __name__ == '__main__':
+    unittest.main()

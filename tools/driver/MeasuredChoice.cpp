@@ -1,0 +1,114 @@
+// Plans of several paths, built in memory and compared on a GPU; see MeasuredChoice.h.
+#include "tools/driver/MeasuredChoice.h"
+
+#include "kernel/Error.h"
+#include "runtime/ComparePlans.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/Emission.h"
+#include "tools/driver/Planning.h"
+#include "tools/driver/Report.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+constexpr uint64_t inputSeed = 1;
+
+/// What a plan launches, in which layouts: equal for plans that differ in nothing but the way they were found.
+std::string launches(const runtime::Plan &plan) {
+  std::string text;
+  for (const runtime::PlanKernel &kernel : plan.kernels)
+    text += fmt::format("{} {} {} {} -> {}\n", kernel.name, kernel.family, kernel.configuration, fmt::join(kernel.inputLayouts, " "),
+                        fmt::join(kernel.outputLayouts, " "));
+  return text;
+}
+
+/// Steps of a path that another of the same variant lacks.
+std::vector<std::string> otherSteps(const select::Problem &problem, const select::Plan &path, const select::Plan &than) {
+  std::set<std::string> known;
+  for (const select::Step &step : than.steps) known.insert(printStep(problem, step));
+  std::vector<std::string> different;
+  for (const select::Step &step : path.steps)
+    if (std::string text = printStep(problem, step); !known.contains(text)) different.push_back(std::move(text));
+  return different;
+}
+
+runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &selected, const RankedPath &ranked, const std::string &architecture) {
+  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path);
+  const EmittedPlan emitted = emitKernels(planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
+  BuildSummary summary;
+  runtime::Artifact artifact;
+  artifact.cubins = buildCubins(planned.plan, emitted, false, {}, summary).cubins;
+  artifact.plan = std::move(planned.plan);
+  return artifact;
+}
+
+}  // namespace
+
+void MeasureFlags::declare(CLI::App &command) {
+  command.add_flag("--measure{4}", plans,
+                   "time the 4 plans that are predicted to be best (--measure=N: N plans) as whole graphs on this machine's GPU and keep the "
+                   "fastest; the artifact then depends on the measurement");
+}
+
+void MeasureFlags::open(const PhaseFlags &phases, std::optional<runtime::cuda::Context> &gpu) const {
+  if (plans < 2) throw Error::badInput("--measure={}: at least 2 plans, or there is nothing to choose", plans);
+  if (phases.last() < Phase::build || phases.first() >= Phase::lower)
+    throw Error::badInput("--measure chooses among plans that were selected and built: it goes without --stop-after, and starts before lower");
+  if (runtime::findNvrtc().library.empty())
+    throw Error::unsupported("--measure needs NVRTC, which builds the plans to time; 'weft env' says where it is looked for");
+  try {
+    gpu.emplace(0);
+  } catch (const Error &error) {
+    throw Error(error.kind, fmt::format("--measure times plans on a GPU: {}", error.what()));
+  }
+}
+
+std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Selected &selected, int count) {
+  std::vector<RankedPath> found;
+  std::set<std::string> seen;
+  const auto take = [&](size_t variant, const select::Plan &path, int most) {
+    if (int(found.size()) < most && seen.insert(launches(planOf(compilation, selected.variants[variant], path).plan)).second)
+      found.push_back({.variant = variant, .path = path});
+  };
+  const auto takeVariants = [&](int most) {
+    for (size_t variant = 0; variant < selected.variants.size(); ++variant) take(variant, selected.variants[variant].selection.best(), most);
+  };
+  takeVariants((count + 1) / 2);
+  for (const select::Plan &path : selected.variants.front().selection.kBest(count)) take(0, path, count);
+  takeVariants(count);
+  std::ranges::stable_sort(found, {}, [](const RankedPath &one) { return one.path.seconds; });
+  return found;
+}
+
+void chooseByMeasuring(const Compilation &compilation, Selected &selected, const TargetFlags &target, const MeasureFlags &flags,
+                       const runtime::cuda::Context &gpu) {
+  const std::vector<RankedPath> ranked = plansToMeasure(compilation, selected, flags.plans);
+  std::vector<runtime::ComparedPlan> plans;
+  Progress progress;
+  for (const RankedPath &one : ranked) {
+    progress.show(fmt::format("building plan {}/{} to measure", plans.size() + 1, ranked.size()));
+    plans.push_back({.name = fmt::format("plan {} of {} (variant {})", plans.size() + 1, ranked.size(), selected.variants[one.variant].proposed.name()),
+                     .artifact = buildInMemory(compilation, selected, one, target.architecture())});
+  }
+  progress.show(fmt::format("timing {} plans", plans.size()));
+  const runtime::PlanComparison comparison = runtime::comparePlans(gpu, std::move(plans), inputSeed, {});
+  progress.clear();
+
+  for (size_t index = 0; index < ranked.size(); ++index) {
+    const SelectedVariant &variant = selected.variants[ranked[index].variant];
+    TimedPath timed{.variant = variant.proposed.name(), .predicted = ranked[index].path.seconds, .chosen = index == comparison.kept,
+                    .problem = comparison.times[index].problem,
+                    .different = otherSteps(variant.selection.problem(), ranked[index].path, variant.selection.best())};
+    if (const auto &measured = comparison.times[index].measurement)
+      timed.measurement = {.seconds = measured->seconds.median, .spread = measured->seconds.spread(),
+                           .ratio = measured->seconds.median / timed.predicted, .gpu = comparison.gpu, .protocol = comparison.protocol};
+    selected.timed.push_back(std::move(timed));
+  }
+  selected.chosen = ranked[comparison.kept].variant;
+  selected.chosenPath = ranked[comparison.kept].path;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,37 @@
+// Plans with their provenance; see Planning.h.
+#include "tools/driver/Planning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+void noteUnmeasured(const select::Statistics &statistics, std::vector<std::string> &notes) {
+  if (statistics.measured == 0) return;
+  if (statistics.unmeasuredKernels > 0)
+    notes.push_back(fmt::format("{} of {} candidate kernels have no measured time and were priced by the model", statistics.unmeasuredKernels,
+                                statistics.kernels));
+  notes.insert(notes.end(), statistics.notes.begin(), statistics.notes.end());
+}
+
+}  // namespace
+
+PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path) {
+  const select::Selection &selection = variant.selection;
+  PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(), compilation.choiceFlags().free);
+  const models::Description &description = compilation.description();
+  runtime::Plan &plan = planned.plan;
+  plan.model = description.name;
+  plan.variant = variant.proposed.name();
+  plan.dims = description.dims;
+  const auto argument = std::ranges::find(plan.tensors, "argument", &runtime::PlanTensor::role);
+  plan.dtype = argument == plan.tensors.end() ? compilation.elementType() : argument->dtype;
+  plan.device = compilation.costModel().device().name;
+  plan.costModel = pricesOf(plan, compilation.costModel());
+  noteUnmeasured(selection.statistics(), plan.notes);
+  return planned;
+}
+
+}  // namespace weft::driver

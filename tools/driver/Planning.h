@@ -1,0 +1,12 @@
+// From a path of one variant to its plan, with what the plan says of model, device and prices.
+#pragma once
+
+#include "tools/driver/Compilation.h"
+#include "tools/driver/PlanBuilder.h"
+
+namespace weft::driver {
+
+/// Everything but what emission and build find out. `path`: of the variant's selection graph.
+PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path);
+
+}  // namespace weft::driver
