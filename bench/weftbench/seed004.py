@@ -1,54 +1,22 @@
 """Group `seed004`: unfused attention in fp32, one head, D = 64, as three kernels: score, softmax, weighted sum.
 
-The softmax kernel combines the partial results of a row's threads (one element each at a time) in three ways: `linear` (one thread walks the
-shared array), `tree` (halving steps in shared memory), `shuffle` (within warps, then across); `chosen` is what weft selects, products by
-cuBLASLt included. Then the tiles of the plain FMA products, and a batch of four as one call against four calls on four streams.
+The softmax kernel combines the partial results of a row's threads in three ways: `linear` (one thread walks the shared array), `tree` (halving
+steps in shared memory), `shuffle` (within warps, then across). Each is measured as the seed has it, one block a row and one element a thread at a
+time, and (`--softmax`) in the configuration that weft selects for it; `chosen` is what weft selects of all, products by cuBLASLt included.
+Then the softmax kernels alone, the tiles of the plain FMA products, and a batch of four as one call against four calls on four streams.
 """
 import torch
 
 from . import ours, reference, timing
+from .attention_plans import COMBINES, HEAD, LENGTHS, STREAM_LENGTHS, TILE_LENGTHS, TILES, arguments, tile_label, with_combine, with_tile
 from .report import Result, Workload
 
-HEAD = 64
-LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
-STREAM_LENGTHS = (256, 512, 1024, 2048, 4096)
-MOST_THREADS = 512
-TILES = ((32, 32, 2, 2), (64, 64, 4, 4), (128, 64, 8, 4), (64, 128, 4, 8), (128, 128, 8, 8))  # m, n, elements a thread along m, n
-TILE_LENGTH = 1024
 LIMIT = 1e-4
 
 
 def workload(length, batch, note):
     flop = 4 * batch * length * length * HEAD
     return Workload(f'attention fp32 N={length} B={batch}', 4 * batch * 4 * length * HEAD, flop, note)
-
-
-def arguments(length, batch):
-    return ['attention', '--dim', f'b={batch}', '--dim', 'h=1', '--dim', f'j={length}', '--dim', f'p={HEAD}', '--dtype', 'f32',
-            '--attention', 'unfused']
-
-
-def with_combine(combine):
-    """Edits the softmax kernel: one block of up to MOST_THREADS threads a row."""
-    def edit(plan):
-        for kernel in plan['kernels']:
-            if any('softmax' in op for op in kernel['ops']):
-                columns = max(tensor['extents'][-1] for tensor in plan['tensors'] if tensor['role'] == 'temporary')
-                threads = min(MOST_THREADS, columns)
-                kernel['knobs'].update(laneAxis='k', vectorAxis='k', vectorWidth=1, reduction='block', threads=threads,
-                                       threadsPerRow=threads, combine=combine)
-    return edit
-
-
-def with_tile(tile):
-    """Edits both products, which must be of the plain family."""
-    tile_m, tile_n, thread_m, thread_n = tile
-
-    def edit(plan):
-        for kernel in plan['kernels']:
-            if 'tileM' in kernel['knobs']:
-                kernel['knobs'].update(tileM=tile_m, tileN=tile_n, threadM=thread_m, threadN=thread_n)
-    return edit
 
 
 def random_inputs(length, batch):
@@ -87,24 +55,54 @@ def plans(settings):
                 continue
             result, inputs = Result(work), random_inputs(length, batch)
             contenders = checked(settings, result, 'weft chosen', length, batch, inputs)
-            for combine in ('linear', 'tree', 'shuffle'):
+            for combine in COMBINES:
                 contenders += checked(settings, result, f'weft {combine}', length, batch, inputs, with_combine(combine))
+            for combine in ('linear', 'tree'):
+                contenders += checked(settings, result, f'weft --softmax {combine}', length, batch, inputs, flags=['--softmax', combine])
             contenders.append(timing.GraphContender('eager', lambda _: eager(*inputs)))
             timing.measure(result, contenders, settings.rounds)
             yield result
             torch.cuda.empty_cache()
 
 
+def softmaxes(settings):
+    """The second kernel alone: linear against tree against shuffles."""
+    for length in LENGTHS:
+        work = Workload(f'softmax fp32 {length}x{length}', 2 * 4 * length * length, note='one kernel')
+        if not settings.wants(work.name):
+            continue
+        result, contenders = Result(work), []
+        score = torch.randn(length, length, device='cuda')
+        graph = ours.workload_file(settings, 'softmax_f32', dict(rows=length, columns=length))
+        for combine in COMBINES:
+            def make(combine=combine):
+                label = f'weft {combine}'
+                artifact = ours.compile_artifact(settings, f'seed004 softmax {length} {combine}', [graph], with_combine(combine))
+                out = artifact.poisoned_outputs()
+                artifact.launch([score], out)
+                torch.cuda.synchronize()
+                result.errors[label] = reference.check(out[0], torch.softmax(score.double(), -1), LIMIT)
+                return [timing.GraphContender(label, lambda _: artifact.launch([score], out))]
+            contenders += ours.guarded(result, make, f'weft {combine}')
+        contenders.append(timing.GraphContender('eager', lambda _: torch.softmax(score, -1)))
+        timing.measure(result, contenders, settings.rounds)
+        yield result
+        del contenders, score
+        torch.cuda.empty_cache()
+
+
 def tiles(settings):
-    work = workload(TILE_LENGTH, 1, 'plain FMA products, tile m x n')
-    work.name = 'tile sweep: ' + work.name
-    if not settings.wants(work.name):
-        return
-    result, inputs, contenders = Result(work), random_inputs(TILE_LENGTH, 1), []
-    for tile in TILES:
-        contenders += checked(settings, result, 'weft tile {} x {}'.format(*tile), TILE_LENGTH, 1, inputs, with_tile(tile), ['--no-library'])
-    timing.measure(result, contenders, settings.rounds)
-    yield result
+    for length in TILE_LENGTHS:
+        work = workload(length, 1, 'plain FMA products, tile m x n')
+        work.name = 'tile sweep: ' + work.name
+        if not settings.wants(work.name):
+            continue
+        result, inputs, contenders = Result(work), random_inputs(length, 1), []
+        for tile in TILES:
+            contenders += checked(settings, result, tile_label(tile), length, 1, inputs, with_tile(tile), ['--no-library'])
+        timing.measure(result, contenders, settings.rounds)
+        yield result
+        torch.cuda.empty_cache()
 
 
 def on_streams(calls):
@@ -155,5 +153,6 @@ def pipelined(settings):
 def run(settings):
     yield from plans(settings)
     if settings.ours:
+        yield from softmaxes(settings)
         yield from tiles(settings)
         yield from pipelined(settings)

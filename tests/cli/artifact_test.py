@@ -169,6 +169,27 @@ class HandEdits(CommandTest):
         self.fails(2, 'emit', 'out', says=[self.kernel['name'], 'not legal'])
         self.assertEqual(self.files('out'), before)
 
+    def test_any_tile_that_the_emitter_takes(self):
+        """Plain products: also tiles that selection does not try; others are refused with the reason."""
+        self.weft('compile', *TINY, '--no-library', '-o', 'plain')
+        path = self.folder / 'plain/plan.json'
+        good = path.read_text()
+        for side in (4, 8, 16, 32):
+            plan = json.loads(good)
+            for kernel in plan['kernels']:
+                if 'tileM' in kernel['knobs']:
+                    kernel['knobs'].update(tileM=side, tileN=side, tileK=side, threadM=1, threadN=1)
+            path.write_text(json.dumps(plan))
+            self.weft('emit', 'plain', '-o', 'tiled')
+            tiled = next(kernel for kernel in self.assertWholeArtifact('tiled')['kernels'] if 'tileM' in kernel['knobs'])
+            self.assertEqual(tiled['block'][0], side * side)
+        before = self.files('tiled')
+        product = next(kernel for kernel in plan['kernels'] if 'tileM' in kernel['knobs'])
+        product['knobs'].update(tileM=7)
+        path.write_text(json.dumps(plan))
+        self.fails(3, 'emit', 'plain', '-o', 'tiled', says=[product['name'], 'tile'])
+        self.assertEqual(self.files('tiled'), before)
+
     def test_unknown_knob_is_refused(self):
         self.kernel['knobs']['vectorWidht'] = 8
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))

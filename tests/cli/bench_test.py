@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
-from weftbench import report, statistics  # noqa: E402
+from weftbench import attention_plans, report, statistics  # noqa: E402
 from weft_command import CommandTest  # noqa: E402
 
 
@@ -88,11 +88,47 @@ class WorkloadFilesTest(CommandTest):
             self.weft('compile', 'graph.mlir', '-o', file.stem, env={'WEFT_NVRTC': 'none'})
 
 
-    def test_a_batch_of_one_head_compiles(self):
-        """Group seed004: along the axis of one head every stride is the same place."""
-        layer = ['attention', '--dim', 'b=4', '--dim', 'h=1', '--dim', 'j=64', '--dim', 'p=16', '--dtype', 'f32', '--attention', 'unfused']
-        self.weft('compile', *layer, '-o', 'plan', env={'WEFT_NVRTC': 'none'})
-        self.weft('emit', 'plan', env={'WEFT_NVRTC': 'none'})
+class AttentionPlansTest(CommandTest):
+    """Group seed004: every plan that it edits is one that weft emits. Cubins are not built here."""
+
+    def emitted(self, edit, *arguments):
+        quiet = {'WEFT_NVRTC': 'none'}
+        self.weft('compile', *arguments, '-o', 'plan', env=quiet)
+        path = self.folder / 'plan/plan.json'
+        plan = json.loads(path.read_text())
+        edit(plan)
+        path.write_text(json.dumps(plan))
+        self.weft('emit', 'plan', env=quiet)
+        return json.loads(path.read_text())['kernels']
+
+    def test_combines(self):
+        """Also a batch of one head: along the axis of one head every stride is the same place."""
+        for length in (attention_plans.LENGTHS[0], attention_plans.LENGTHS[-1]):
+            for batch in (1, 4):
+                for combine in attention_plans.COMBINES:
+                    kernels = self.emitted(attention_plans.with_combine(combine), *attention_plans.arguments(length, batch))
+                    self.assertEqual(len(kernels), 3)
+                    softmax = next(kernel for kernel in kernels if 'combine' in kernel['knobs'])
+                    self.assertEqual(softmax['knobs']['combine'], combine)
+                    self.assertEqual(softmax['block'][0], min(attention_plans.MOST_THREADS, length))
+
+    def test_softmax_alone(self):
+        text = (ROOT / 'bench/workloads/softmax_f32.mlir.in').read_text()
+        self.write('graph.mlir', re.sub(r'@(rows|columns)@', '256', text))
+        for combine in attention_plans.COMBINES:
+            kernels = self.emitted(attention_plans.with_combine(combine), 'graph.mlir')
+            self.assertEqual([kernel['knobs']['combine'] for kernel in kernels], [combine])
+
+    def test_tiles(self):
+        for tile in attention_plans.TILES:
+            kernels = self.emitted(attention_plans.with_tile(tile), *attention_plans.arguments(256, 1), '--no-library')
+            products = [kernel for kernel in kernels if 'tileM' in kernel['knobs']]
+            self.assertEqual([kernel['knobs']['tileM'] for kernel in products], [tile[0]] * 2)
+
+    def test_selected_softmax(self):
+        for combine in ('linear', 'tree'):
+            kernels = self.emitted(lambda plan: None, *attention_plans.arguments(1024, 1), '--softmax', combine)
+            self.assertIn(combine, [kernel['knobs'].get('combine') for kernel in kernels])
 
 
 class RunTest(unittest.TestCase):

@@ -133,9 +133,10 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
   bool legal = false;
   std::vector<std::string> others;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
-    // Which algorithms a library has, it says itself, at load.
-    const bool isLibrary = std::holds_alternative<LibraryKnobs>(configuration.knobs);
-    legal = isLibrary ? std::holds_alternative<LibraryKnobs>(candidate.knobs) : candidate.knobs == configuration.knobs;
+    // Which algorithms a library has, it says itself, at load; which tiles a plain product takes, its emitter.
+    const bool decidedLater = std::holds_alternative<LibraryKnobs>(configuration.knobs) ||
+                              std::holds_alternative<ContractionKnobs>(configuration.knobs);
+    legal = decidedLater ? candidate.knobs.index() == configuration.knobs.index() : candidate.knobs == configuration.knobs;
     if (others.size() < 3) others.push_back(describe(kernel, candidate.knobs));
     return !legal;
   });
