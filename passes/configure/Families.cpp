@@ -42,12 +42,12 @@ void constrain(ConfigurationSpace &space, const Kernel &kernel, const LayoutCons
     constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
 }
 
+}  // namespace
+
 Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs) {
   const auto outputs = tuple.begin() + static_cast<ptrdiff_t>(kernel.inputs.size());
   return {.inputs = {tuple.begin(), outputs}, .outputs = {outputs, tuple.end()}, .knobs = knobs};
 }
-
-}  // namespace
 
 bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
   const std::vector<int> values = operandValues(kernel);

@@ -58,6 +58,9 @@ double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space
 /// Visits every layout tuple of a space; `visit` returns false to stop. Returns false if stopped.
 bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(const LayoutTuple &)> &visit);
 
+/// One layout an operand and knobs as a configuration.
+Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs);
+
 /// Operand values: inputs, then outputs.
 std::vector<int> operandValues(const Kernel &kernel);
 std::vector<int64_t> extentsOf(const Kernel &kernel, int value);

@@ -168,7 +168,7 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
       const bool isPacking = graph.prices->isFreeToPack(edge.tensor);
       if (isPacking && !packed.insert({edge.tensor, edge.to}).second) continue;
       Step step{.tensor = edge.tensor, .configuration = graph.prices->transposeConfiguration(edge.tensor, edge.from, edge.to)};
-      if (!isPacking) step.cost = graph.model->cost(graph.prices->identityKernel(edge.tensor), step.configuration);
+      if (!isPacking) step.cost = graph.model->cost(transposeKernel(graph.problem.tensors[static_cast<size_t>(edge.tensor)]), step.configuration);
       plan.steps.push_back(std::move(step));
     }
   }

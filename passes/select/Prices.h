@@ -20,6 +20,12 @@ constexpr size_t maximumLayouts = 8;
 /// Prices nearer to each other than this share are ties: nobody could measure the difference.
 constexpr double noise = 0.005;
 
+/// Kernels are handed the address of element zero: offsets are no part of a tensor's layout here.
+inline Layout withoutOffset(Layout layout) {
+  layout.offset = 0;
+  return layout;
+}
+
 /// The best way to run a candidate under one combination of layouts, and the next best that is no tie with it.
 struct Price {
   double seconds = infinite, secondSeconds = infinite;
@@ -75,19 +81,53 @@ public:
   Configuration configuration(int candidate, size_t index) const;
   std::string runnerUpKnobs(int candidate, size_t index) const;
   Configuration transposeConfiguration(int tensor, int from, int to) const;
-  Kernel identityKernel(int tensor) const;
+
+  /// Offers by the model the transposes that were pruned because no row has them. False if there are none, or if the cost
+  /// model admits measurements only.
+  bool admitModelledTransposes();
 
 private:
+  // Pins.cpp
   void choosePins();
   void findFolded();
   void filterCandidates();
+  // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate);
   void addMeasured(int candidate, const std::vector<PricedConfiguration> &rows);
   bool reachesPins(int candidate, const PricedConfiguration &row) const;
+  // KeptLayouts.cpp
+  /// A layout's worth for one tensor: the best ratio over kernels decides whether it is kept, the sum which go first.
+  struct Worth {
+    double bestRatio = infinite, sum = 0;
+    int kernels = 0;
+    bool isSomeBest = false;
+    bool isRun = false;  ///< some kernel that runs takes it, not views alone
+  };
+  using Worths = std::map<Layout, Worth>;
   void keepLayouts();
+  void findBests(int candidate);
+  void weigh(int candidate, std::vector<Worths> &worths) const;
+  void keepOf(int tensor, const Worths &worths, int kernels);
+  // Tables.cpp
   void buildTable(int candidate);
+  void buildFolded(CandidatePrices &prices) const;
+  void chooseLayouts(int candidate);
+  std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
+  LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
+  void offerMeasured(CandidatePrices &prices);
+  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space);
+  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space);
+  // Transposes.cpp
+  void priceTransposes(int tensor);
+  bool offerMeasuredTransposes(int tensor);
+  int64_t offerModelledTransposes(int tensor);
+  // Prices.cpp
   void findRegrets();
+  std::vector<double> directLosses(int tensor) const;
   void checkCover() const;
+  void countCoverage();
+
+  const Tensor &tensorOf(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
   const Problem &problem;
   const CostModel &model;
@@ -98,14 +138,19 @@ private:
   std::vector<std::vector<Layout>> keptLayouts;
   std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;
-  std::vector<std::vector<std::map<Layout, double>>> bestByLayout;  ///< candidate, operand -> layout -> best seconds
+  struct Best {
+    double seconds = infinite;
+    bool isRun = false;  ///< by a kernel that runs, not only by a view
+  };
+  std::vector<std::vector<std::map<Layout, Best>>> bestByLayout;  ///< candidate, operand -> layout -> best seconds
+  std::vector<LayoutTuple> bestTuples;                            ///< candidate; empty where operands are priced apart
 
   struct TransposePrice {
     double seconds = infinite;
     Knobs knobs;
   };
   std::vector<std::vector<TransposePrice>> transposes;  ///< tensor, from x to
-  void priceTransposes(int tensor);
+  std::vector<int64_t> prunedPairs;                     ///< tensor
   const TransposePrice &transpose(int tensor, int from, int to) const {
     const size_t count = layouts(tensor).size();
     return transposes[static_cast<size_t>(tensor)][static_cast<size_t>(from) * count + static_cast<size_t>(to)];

@@ -299,9 +299,10 @@ private:
         const std::optional<int> pin = prices.pinned(index);
         if (!tensor(index).isResult || !pin || (masks[i] >> *pin & 1)) continue;
         bytes += tensor(index).bytes();
-        node = transposed(layer, state.node, node, made, {index, *pin}, masks[i], bytes, seconds);
+        if (prices.cheapestTranspose(index, masks[i], *pin).first < 0) seconds = infinite;
+        else node = transposed(layer, state.node, node, made, {index, *pin}, masks[i], bytes, seconds);
       }
-      if (!fitsMemory(bytes)) continue;
+      if (!(seconds < infinite) || !fitsMemory(bytes)) continue;
       const int edge = addEdge({.source = node, .target = graph.goal, .temporaryBytes = bytes});
       if (seconds >= best) continue;
       best = seconds;

@@ -20,6 +20,12 @@ int64_t Tensor::elements() const {
 
 int64_t Tensor::bytes() const { return elements() * sizeOf(dtype); }
 
+std::vector<int64_t> Tensor::extents() const {
+  std::vector<int64_t> extents;
+  for (const Axis &axis : axes) extents.push_back(axis.extent);
+  return extents;
+}
+
 Selection::Selection() : graph(std::make_unique<Graph>()) {}
 Selection::Selection(Selection &&) noexcept = default;
 Selection &Selection::operator=(Selection &&) noexcept = default;
@@ -39,6 +45,7 @@ Selection startOnce(Problem problem, const CostModel &model, const Options &opti
   graph.model = &model;
   graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics);
   searchRoughly(graph);
+  if (!(graph.roughSeconds < infinite) && graph.prices->admitModelledTransposes()) searchRoughly(graph);
   return selection;
 }
 
@@ -103,11 +110,9 @@ Selection solveTied(const Problem &problem, const CostModel &model, const Option
   for (const auto &[a, b] : problem.tiedTensors) {
     const Tensor &tensor = problem.tensors[static_cast<size_t>(a)];
     if (!isFree(tensor, options) || !isFree(problem.tensors[static_cast<size_t>(b)], options)) continue;
-    std::vector<int64_t> extents;
-    for (const Axis &axis : tensor.axes) extents.push_back(axis.extent);
     std::optional<Selection> best;
     std::optional<Error> failure;
-    for (const Layout &layout : distinctLayouts(extents)) {
+    for (const Layout &layout : distinctLayouts(tensor.extents())) {
       Problem pinned = problem;
       pinned.tensors[static_cast<size_t>(a)].pinned = pinned.tensors[static_cast<size_t>(b)].pinned = layout;
       try {
@@ -209,9 +214,7 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
 }
 
 std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) const {
-  std::vector<int64_t> extents;
-  for (const Axis &axis : graph->problem.tensors[static_cast<size_t>(tensor)].axes) extents.push_back(axis.extent);
-  const int number = graph->prices->numberOf(tensor, normalized(layout, extents));
+  const int number = graph->prices->numberOf(tensor, normalized(layout, graph->problem.tensors[static_cast<size_t>(tensor)].extents()));
   if (number < 0) return std::nullopt;
   const std::vector<int> positions = decidingOperand(*graph, tensor);
   const double seconds = shortestOver(*graph, [&](const Edge &edge) {

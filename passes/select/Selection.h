@@ -27,7 +27,11 @@ struct Tensor {
   std::optional<Layout> pinned;  ///< the caller's order, or --pin
   int64_t bytes() const;
   int64_t elements() const;
+  std::vector<int64_t> extents() const;  ///< in logical order
 };
+
+/// The kernel that moves a tensor from one layout to another.
+Kernel transposeKernel(const Tensor &tensor);
 
 /// A set of ops that may share one kernel; every op alone is a candidate too.
 struct Candidate {
@@ -84,8 +88,9 @@ struct Plan {
 };
 
 struct Statistics {
-  /// Rows (kernel, layouts of all operands, knobs) that got a price of their own: asked of the model one by one, or added
-  /// up from prices per operand. Rows that a bound over all layouts excluded are not counted.
+  /// Rows (kernel, layouts of all operands, knobs) that were offered to the search with a price of their own: measured, or
+  /// modelled one by one or as a sum over operands. Not counted: rows that a bound over all layouts excluded, rows under
+  /// layouts that a tensor does not keep, and views, which run nothing.
   int64_t configurations = 0;
   double legalConfigurations = 0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
   int64_t kernels = 0;             ///< candidates
@@ -98,7 +103,12 @@ struct Statistics {
   int64_t measured = 0;            ///< of `configurations`: those whose time was measured
   double coverageMeasured = 0;     ///< measured / configurations
   int64_t unmeasuredKernels = 0;   ///< candidates that were modelled although the model has measurements
-  std::vector<std::string> notes;  ///< those of them that were measured, but not in the pinned layouts
+  /// Pruned because what has rows is chosen among its rows: legal configurations without one, and ordered pairs of a tensor's
+  /// kept layouts between which no transpose was measured.
+  double prunedConfigurations = 0;
+  int64_t prunedTransposes = 0;
+  int64_t modelledTransposes = 0;  ///< pairs that were offered by the model although it has measurements
+  std::vector<std::string> notes;  ///< by name: kernels measured, but not in the pinned layouts; transposes pruned or modelled
 };
 
 /// The solved selection graph of one variant.

@@ -16,12 +16,6 @@
 namespace weft::driver {
 namespace {
 
-std::vector<int64_t> extentsOf(const select::Tensor &tensor) {
-  std::vector<int64_t> extents;
-  for (const Axis &axis : tensor.axes) extents.push_back(axis.extent);
-  return extents;
-}
-
 std::string joinAxes(const std::vector<std::string> &names) {
   const bool letters = std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
   return fmt::format("{}", fmt::join(names, letters ? "" : ","));
@@ -135,7 +129,7 @@ private:
   int addTensor(int tensor, const Layout &layout, const std::string &role) {
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     runtime::PlanTensor entry{.name = source.name, .logical = source.name, .dtype = std::string(nameOf(source.dtype)), .axes = {},
-                              .extents = extentsOf(source), .order = layout.order, .strides = {}, .role = role,
+                              .extents = source.extents(), .order = layout.order, .strides = {}, .role = role,
                               .buffer = -1, .offset = layout.offset, .bytes = source.bytes()};
     for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
     entry.strides = stridesOf(layout, entry.extents);
@@ -164,7 +158,7 @@ private:
 
   /// The plan tensor that holds `tensor` in `layout`.
   int find(int tensor, const Layout &layout) {
-    const std::vector<int64_t> strides = stridesOf(layout, extentsOf(problem.tensors[size_t(tensor)]));
+    const std::vector<int64_t> strides = stridesOf(layout, problem.tensors[size_t(tensor)].extents());
     // A view's offset belongs to the place, not to the reader: readers ask for strides.
     for (const int version : versions[tensor])
       if (isSamePlace(result.plan.tensors[size_t(version)], strides)) return version;
@@ -201,7 +195,7 @@ private:
                         .graphOps = {}};
     if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
-      chosen.kernel = transposeKernel(problem.tensors[size_t(step.tensor)]);
+      chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);
       return chosen;
     }
     const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
@@ -292,22 +286,6 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
 std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &runtime::PlanKernel::measured);
   return isMeasured ? costModel.description() : analyticCostModel(costModel.device())->description();
-}
-
-Kernel transposeKernel(const select::Tensor &tensor) {
-  Kernel kernel{.name = "transpose_" + tensor.name, .axes = tensor.axes, .values = {}, .inputs = {0}, .outputs = {1},
-                .body = {}};
-  std::vector<int> axes;
-  for (size_t axis = 0; axis < tensor.axes.size(); ++axis) axes.push_back(int(axis));
-  kernel.values = {{.name = tensor.name, .dtype = tensor.dtype, .axes = axes},
-                   {.name = tensor.name + "_moved", .dtype = tensor.dtype, .axes = axes}};
-  BodyOp identity;
-  identity.name = "identity";
-  identity.operatorClass = OperatorClass::movement;
-  identity.operands = {0};
-  identity.results = {1};
-  kernel.body = {identity};
-  return kernel;
 }
 
 std::vector<std::string> printOps(const Kernel &kernel) {

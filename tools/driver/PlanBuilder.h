@@ -38,8 +38,6 @@ void noteCopies(PlannedKernels &planned);
 void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// What priced the plan's kernels: the cost model's description, or, if none of them was measured, the analytic model's.
 std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel);
-/// The kernel of a pure layout change of a tensor.
-Kernel transposeKernel(const select::Tensor &tensor);
 
 /// One line per body op: "%24 = add %22, %bias".
 std::vector<std::string> printOps(const Kernel &kernel);

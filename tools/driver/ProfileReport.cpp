@@ -93,7 +93,7 @@ nlohmann::json toJson(const ProfileSpace &space) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const ProfileKernelSpace &kernel : space.kernels)
     kernels.push_back({{"kernel", kernel.name}, {"legal", kernel.legal}, {"layoutCombinations", kernel.combinations},
-                       {"layouts", kernel.layouts}, {"configurations", kernel.configurations}});
+                       {"layouts", kernel.layouts}, {"transposes", kernel.pairs}, {"configurations", kernel.configurations}});
   return {{"kernels", kernels}, {"configurations", space.items.size()}, {"duplicates", space.duplicates}, {"products", space.products.size()},
           {"layoutFactor", space.options.layoutFactor}, {"mostLayouts", space.options.mostLayouts},
           {"knobFactor", space.options.knobFactor}, {"mostKnobs", space.options.mostKnobs}};

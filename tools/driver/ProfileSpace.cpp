@@ -21,15 +21,15 @@ constexpr const char *libraryFamily = "cublaslt";
 /// A distinct kernel with the layouts that its tensors keep in any variant.
 struct Gathered {
   Kernel kernel;
-  std::vector<std::set<Layout>> layouts;         ///< per operand
-  std::vector<std::set<Layout>> pinned;          ///< per operand: layouts that some variant pins; empty: free
+  std::vector<std::set<Layout>> layouts = {};  ///< per operand; empty if the kernel is a transpose and nothing else
+  std::vector<std::set<Layout>> pinned = {};   ///< per operand: layouts that some variant pins; empty: free
+  std::set<Layout> transposed = {};            ///< of tensors that may be transposed by it: all pairs are wanted
 };
 
 void gather(const Kernel &kernel, const std::vector<int> &tensors, const select::Prices &prices, std::map<std::string, Gathered> &kernels) {
   const CanonicalNames names(kernel);
-  Gathered &gathered = kernels[canonicalText(kernel)];
+  Gathered &gathered = kernels.try_emplace(canonicalText(kernel), Gathered{.kernel = kernel}).first->second;
   if (gathered.layouts.empty()) {
-    gathered.kernel = kernel;
     gathered.layouts.resize(tensors.size());
     gathered.pinned.resize(tensors.size());
   }
@@ -55,16 +55,14 @@ std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &pr
       kernels.at(canonicalText(candidate.kernel)).kernel.name = candidate.kernel.name.empty() ? candidate.name : candidate.kernel.name;
     }
     for (size_t t = 0; t < problem.tensors.size(); ++t) {
-      if (prices.isFreeToPack(int(t)) || prices.layouts(int(t)).size() < 2) continue;
-      gather(prices.identityKernel(int(t)), {int(t), int(t)}, prices, kernels);
+      if (prices.isFreeToPack(int(t))) continue;
+      const Kernel transpose = select::transposeKernel(problem.tensors[t]);
+      Gathered &gathered = kernels.try_emplace(canonicalText(transpose), Gathered{.kernel = transpose}).first->second;
+      gathered.transposed.insert(prices.layouts(int(t)).begin(), prices.layouts(int(t)).end());
     }
   }
+  std::erase_if(kernels, [](const auto &entry) { return entry.second.layouts.empty() && entry.second.transposed.size() < 2; });
   return kernels;
-}
-
-Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs) {
-  const auto outputs = tuple.begin() + ptrdiff_t(kernel.inputs.size());
-  return {.inputs = {tuple.begin(), outputs}, .outputs = {outputs, tuple.end()}, .knobs = knobs};
 }
 
 /// Knobs that differ only in the number of threads: the model tells them apart least well.
@@ -95,6 +93,7 @@ public:
     std::stable_sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.seconds < b.seconds; });
     keepPlaces();
     space.layouts = places.size();
+    space.pairs = gathered.transposed.empty() ? 0 : gathered.transposed.size() * (gathered.transposed.size() - 1);
     if (!places.empty()) measurePlaces();
     result.kernels.push_back(std::move(space));
   }
@@ -108,14 +107,22 @@ private:
     std::vector<size_t> knobs = {};  ///< those worth pricing, best first
   };
 
+  bool isTranspose(const LayoutTuple &tuple) const {
+    return tuple.size() == 2 && tuple[0] != tuple[1] && gathered.transposed.contains(tuple[0]) && gathered.transposed.contains(tuple[1]);
+  }
   bool isKept(const LayoutTuple &tuple) const {
+    if (isTranspose(tuple)) return true;
     for (size_t operand = 0; operand < tuple.size(); ++operand)
-      if (!gathered.layouts[operand].contains(tuple[operand])) return false;
+      if (gathered.layouts.empty() || !gathered.layouts[operand].contains(tuple[operand])) return false;
     return true;
+  }
+  /// The layouts of an operand that some combination is wanted with.
+  bool isWanted(size_t operand, const Layout &layout) const {
+    return gathered.transposed.contains(layout) || (!gathered.layouts.empty() && gathered.layouts[operand].contains(layout));
   }
   /// Whether every operand that some variant pins has a pinned layout.
   bool meetsPins(const LayoutTuple &tuple) const {
-    for (size_t operand = 0; operand < tuple.size(); ++operand)
+    for (size_t operand = 0; operand < gathered.pinned.size(); ++operand)
       if (!gathered.pinned[operand].empty() && !gathered.pinned[operand].contains(tuple[operand])) return false;
     return true;
   }
@@ -138,10 +145,10 @@ private:
   void addProduct(const ConfigurationSpace &family) {
     families.push_back(family);
     std::vector<std::vector<Layout>> lists;
-    for (size_t operand = 0; operand < gathered.layouts.size(); ++operand) {
+    for (size_t operand = 0; operand < family.choices.size(); ++operand) {
       lists.emplace_back();
       for (const Layout &layout : family.choices[operand])
-        if (gathered.layouts[operand].contains(layout)) lists.back().push_back(layout);
+        if (isWanted(operand, layout)) lists.back().push_back(layout);
       if (lists.back().empty()) return;
     }
     trim(lists, select::LoopTable(kernel, model.device(), family, lists));
@@ -154,6 +161,7 @@ private:
       std::sort(rows.begin(), rows.end());
       Place place{.family = families.size() - 1, .tuple = {}, .seconds = rows.empty() ? select::infinite : rows[0].first};
       for (size_t operand = 0; operand < lists.size(); ++operand) place.tuple.push_back(lists[operand][size_t(choice[operand])]);
+      if (!isKept(place.tuple)) continue;
       for (size_t i = 0; i < rows.size() && i < options.mostKnobs; ++i) place.knobs.push_back(rows[i].second);
       places.push_back(std::move(place));
     }
@@ -167,7 +175,8 @@ private:
       for (size_t l = 0; l < lists[operand].size(); ++l) {
         double seconds = select::infinite;
         for (size_t row = 0; row < table.knobsCount(); ++row) seconds = std::min(seconds, table.best(row, int(operand), int(l)));
-        ranked.emplace_back(!gathered.pinned[operand].contains(lists[operand][l]), seconds, lists[operand][l]);
+        const bool isPinned = operand < gathered.pinned.size() && gathered.pinned[operand].contains(lists[operand][l]);
+        ranked.emplace_back(!isPinned, seconds, lists[operand][l]);
       }
       std::sort(ranked.begin(), ranked.end());
       for (size_t l = 0; l < ranked.size(); ++l) lists[operand][l] = std::get<2>(ranked[l]);
@@ -191,8 +200,8 @@ private:
 
   bool isLibrary(const Place &place) const { return families[place.family].family == libraryFamily; }
 
-  /// The places near the best, and the best of those that meet the pins. A library's places are all kept: equal products
-  /// are measured once.
+  /// The places near the best, the best of those that meet the pins, and every transpose. A library's places are all kept:
+  /// equal products are measured once.
   void keepPlaces() {
     if (places.empty()) return;
     const double limit = places.front().seconds * options.layoutFactor;
@@ -202,9 +211,10 @@ private:
     for (Place &place : places) {
       const bool near = place.seconds <= limit && (isLibrary(place) || own < options.mostLayouts);
       const bool firstPinned = !pinsMet && meetsPins(place.tuple);
-      if (!near && !firstPinned) continue;
+      const bool transpose = isTranspose(place.tuple);
+      if (!near && !firstPinned && !transpose) continue;
       pinsMet = pinsMet || meetsPins(place.tuple);
-      own += isLibrary(place) ? 0 : 1;
+      own += isLibrary(place) || transpose ? 0 : 1;
       kept.push_back(std::move(place));
     }
     places = std::move(kept);
@@ -235,14 +245,21 @@ private:
     }
     std::sort(priced.begin(), priced.end());
     std::map<std::array<int, 6>, int> perStructure;
+    const size_t most = mostKnobsOf(place);
     size_t taken = 0;
     for (const auto &[seconds, knobs] : priced) {
-      if (taken > 0 && (taken >= options.mostKnobs || seconds > place.seconds * options.knobFactor)) break;
+      if (taken > 0 && (taken >= most || seconds > place.seconds * options.knobFactor)) break;
       constexpr int mostPerStructure = 2;
       if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) && ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure) continue;
       ++taken;
       addItem(toConfiguration(kernel, place.tuple, family.knobs[knobs]), seconds);
     }
+  }
+
+  /// A transpose is a place of two families, which share its knobs: a loop is rarely the faster one.
+  size_t mostKnobsOf(const Place &place) const {
+    if (!isTranspose(place.tuple)) return options.mostKnobs;
+    return families[place.family].family == familyOf(LoopKnobs{}) ? 1 : std::max<size_t>(options.mostKnobs, 2) - 1;
   }
 
   /// The given knobs and those that differ from them in threads only.
@@ -298,19 +315,21 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const se
 
 std::string ProfileSpace::describe(bool eachKernel) const {
   double legal = 0;
-  size_t combinations = 0, layouts = 0;
+  size_t combinations = 0, layouts = 0, pairs = 0;
   for (const ProfileKernelSpace &kernel : kernels) {
+    pairs += kernel.pairs;
     legal += kernel.legal;
     combinations += kernel.combinations;
     layouts += kernel.layouts;
   }
   std::string text = fmt::format(
       "{} distinct kernels, {:.2g} legal configurations\n"
-      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best by the model (at most {})\n"
+      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best by the model (at most {}) or transposes\n"
+      "transposes: every pair of layouts that a tensor keeps, {}\n"
       "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} duplicates left out\n"
       "products: {} distinct, every candidate that cuBLASLt lists\n",
       kernels.size(), legal, formatCount(int64_t(combinations)), formatCount(int64_t(layouts)), options.layoutFactor, options.mostLayouts,
-      options.knobFactor, options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)), products.size());
+      formatCount(int64_t(pairs)), options.knobFactor, options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)), products.size());
   if (!eachKernel) return text;
   Table table({{"kernel", Table::Align::left}, {"legal", Table::Align::right}, {"layouts", Table::Align::right}, {"kept", Table::Align::right},
                {"measured", Table::Align::right}});

@@ -1,8 +1,9 @@
 // What a profile of a model measures: for every candidate kernel of every variant the configurations that the model does not
 // rule out, and the products for which a library is asked. No MLIR, no GPU.
 //
-// Layouts are pruned per tensor, by selection's own cut, and then every kernel gets all combinations of its tensors' layouts:
-// whatever layouts a plan gives to tensors, the kernels between them were measured. What was pruned is counted.
+// Layouts are pruned per tensor, by selection's own cut with the analytic model, and every kernel gets combinations of its
+// tensors' layouts. Selection from the rows keeps only layouts that rows have, so it keeps none but these, and every transpose
+// between two of them is measured. What was pruned is counted.
 #pragma once
 
 #include "kernel/LibraryProduct.h"
@@ -44,6 +45,7 @@ struct ProfileKernelSpace {
   double legal = 0;          ///< configurations of all families, views aside
   size_t combinations = 0;   ///< of the layouts that its tensors keep
   size_t layouts = 0;        ///< of them, those measured
+  size_t pairs = 0;          ///< of them, pairs that some tensor may be transposed between: all are measured
   size_t configurations = 0; ///< measured
 };
 

@@ -37,7 +37,9 @@ json statisticsReport(const select::Statistics &statistics) {
           {"states", statistics.states},                 {"edges", statistics.edges},
           {"dominated", statistics.dominated},           {"beamCut", statistics.beamCut},
           {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured},
-          {"measured", statistics.measured},             {"unmeasuredKernels", statistics.unmeasuredKernels}};
+          {"measured", statistics.measured},             {"unmeasuredKernels", statistics.unmeasuredKernels},
+          {"prunedConfigurations", statistics.prunedConfigurations}, {"prunedTransposes", statistics.prunedTransposes},
+          {"modelledTransposes", statistics.modelledTransposes}};
 }
 
 json variantsReport(const Selected &selected) {

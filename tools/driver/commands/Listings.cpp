@@ -88,9 +88,11 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
   return asJson ? object.dump(2) + "\n" : text;
 }
 
-std::string selectionLine(const Selected &selected) {
+namespace {
+
+select::Statistics sumOf(const std::vector<SelectedVariant> &variants) {
   select::Statistics total;
-  for (const SelectedVariant &variant : selected.variants) {
+  for (const SelectedVariant &variant : variants) {
     const select::Statistics &statistics = variant.selection.statistics();
     total.configurations += statistics.configurations;
     total.legalConfigurations += statistics.legalConfigurations;
@@ -98,14 +100,34 @@ std::string selectionLine(const Selected &selected) {
     total.states += statistics.states;
     total.seconds += statistics.seconds;
     total.measured += statistics.measured;
+    total.unmeasuredKernels += statistics.unmeasuredKernels;
+    total.prunedConfigurations += statistics.prunedConfigurations;
+    total.prunedTransposes += statistics.prunedTransposes;
+    total.modelledTransposes += statistics.modelledTransposes;
   }
-  std::string dropped, evidence;
-  if (total.measured > 0) {
-    const select::Plan &plan = selected.best().selection.best();
-    evidence = fmt::format("{:.1f}% of the prices measured; plan {}, lower bound over what was priced {}, ratio {:.4f}\n",
-                           100 * double(total.measured) / double(total.configurations), formatSeconds(plan.seconds),
-                           formatSeconds(plan.lowerBound), plan.lowerBound > 0 ? plan.seconds / plan.lowerBound : 1);
-  }
+  return total;
+}
+
+/// How much of what was offered to the search was measured, what was modelled, and what was pruned by which rule.
+std::string evidenceOf(const select::Statistics &total, const select::Plan &plan) {
+  if (total.measured == 0) return "";
+  std::string text = fmt::format("{:.1f}% of the prices measured; plan {}, lower bound over what was priced {}, ratio {:.4f}\n",
+                                 100 * double(total.measured) / double(total.configurations), formatSeconds(plan.seconds),
+                                 formatSeconds(plan.lowerBound), plan.lowerBound > 0 ? plan.seconds / plan.lowerBound : 1);
+  if (total.unmeasuredKernels + total.modelledTransposes > 0)
+    text += fmt::format("modelled, for want of rows: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
+                        formatCount(total.modelledTransposes));
+  return text + fmt::format("pruned, for want of rows: {} legal configurations of kernels that have others, {} transposes of tensors that have others "
+                            "(weft profile says which the model ruled out)\n",
+                            formatLargeCount(total.prunedConfigurations), formatCount(total.prunedTransposes));
+}
+
+}  // namespace
+
+std::string selectionLine(const Selected &selected) {
+  const select::Statistics total = sumOf(selected.variants);
+  const std::string evidence = evidenceOf(total, selected.best().selection.best());
+  std::string dropped;
   for (const DroppedVariant &variant : selected.dropped)
     dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);
   return dropped + evidence + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",

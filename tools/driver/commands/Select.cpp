@@ -76,6 +76,7 @@ std::string text(const Selected &selected, int alternatives) {
   const select::Selection &selection = selected.best().selection;
   std::string result = variantsTable(selected) + "\n" + stepsTable(selection) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
+  for (const std::string &note : selection.statistics().notes) result += note + "\n";
   const std::vector<select::Plan> plans = selection.kBest(alternatives);
   result += fmt::format("{} best plans of {}: ", plans.size(), selected.best().proposed.name());
   for (size_t index = 0; index < plans.size(); ++index)

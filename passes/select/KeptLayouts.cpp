@@ -1,0 +1,134 @@
+// Which layouts a tensor keeps: those of configurations near the best of some kernel, at most `maximumLayouts`.
+//
+// Where kernels have rows their layouts are those of the rows, so what is kept was measured. A layout that only views take
+// leads to no kernel that runs in it; it is kept where nothing but views touches the tensor.
+#include "passes/select/Prices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::select {
+namespace {
+
+/// Configurations that are priced one by one where the model is not separable.
+constexpr double maximumPricedOneByOne = 20000;
+/// What a layout that a kernel cannot take counts for.
+constexpr double farRatio = 4;
+
+double combinations(const std::vector<std::vector<Layout>> &choices) {
+  double product = 1;
+  for (const auto &layouts : choices) product *= static_cast<double>(layouts.size());
+  return product;
+}
+
+}  // namespace
+
+void Prices::keepLayouts() {
+  const size_t count = problem.tensors.size();
+  std::vector<Worths> worths(count);
+  std::vector<int> kernels(count, 0);
+  bestByLayout.resize(problem.candidates.size());
+  bestTuples.resize(problem.candidates.size());
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    if (!usable[c]) continue;
+    const Candidate &candidate = problem.candidates[c];
+    CandidatePrices &prices = candidates[c];
+    prices.operands = candidate.inputs;
+    prices.operands.insert(prices.operands.end(), candidate.outputs.begin(), candidate.outputs.end());
+    bestByLayout[c].resize(prices.operands.size());
+    if (prices.isFolded) {
+      prices.bestSeconds = 0;
+      continue;
+    }
+    ++statistics.kernels;
+    openSpaces(static_cast<int>(c));
+    findBests(static_cast<int>(c));
+    weigh(static_cast<int>(c), worths);
+    for (int tensor : prices.operands) ++kernels[static_cast<size_t>(tensor)];
+  }
+  for (size_t t = 0; t < count; ++t) keepOf(static_cast<int>(t), worths[t], kernels[t]);
+}
+
+/// The best of a candidate, over all and for every layout of every operand.
+void Prices::findBests(int index) {
+  const auto c = static_cast<size_t>(index);
+  const Kernel &kernel = problem.candidates[c].kernel;
+  CandidatePrices &prices = candidates[c];
+  const auto offer = [&](size_t operand, const Layout &layout, double seconds, bool isRun) {
+    Best &best = bestByLayout[c][operand].try_emplace(withoutOffset(layout)).first->second;
+    best.seconds = std::min(best.seconds, seconds);
+    best.isRun = best.isRun || isRun;
+  };
+  const auto offerTuple = [&](const LayoutTuple &tuple, double seconds, bool isRun) {
+    if (seconds < prices.bestSeconds) prices.bestSeconds = seconds, bestTuples[c] = tuple;
+    for (size_t operand = 0; operand < tuple.size(); ++operand) offer(operand, tuple[operand], seconds, isRun);
+  };
+  for (const MeasuredPoint &point : prices.measured)
+    offerTuple(prices.spaces[static_cast<size_t>(point.space)].tuples[static_cast<size_t>(point.tuple)], point.seconds, true);
+  for (size_t s = 0; s < prices.pricedSpaces; ++s) {
+    const ConfigurationSpace &space = prices.spaces[s];
+    const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
+    const bool bySum = space.tuples.empty() && (model.isSeparable(kernel) || configurations > maximumPricedOneByOne);
+    if (bySum) {
+      const LoopTable table(kernel, model.device(), space, space.choices);
+      for (size_t row = 0; row < table.knobsCount(); ++row) {
+        prices.bestSeconds = std::min(prices.bestSeconds, table.best(row, -1, 0));
+        for (size_t operand = 0; operand < space.choices.size(); ++operand)
+          for (size_t l = 0; l < space.choices[operand].size(); ++l)
+            offer(operand, space.choices[operand][l], table.best(row, static_cast<int>(operand), static_cast<int>(l)), true);
+      }
+      continue;
+    }
+    forEachTuple(space, [&](const LayoutTuple &tuple) {
+      double seconds = infinite;
+      for (const Knobs &knobs : space.knobs)
+        if (isUseful(kernel, tuple, knobs)) seconds = std::min(seconds, model.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds);
+      offerTuple(tuple, seconds, space.family != familyOf(ViewKnobs{}));
+      return true;
+    });
+  }
+}
+
+void Prices::weigh(int index, std::vector<Worths> &worths) const {
+  const auto c = static_cast<size_t>(index);
+  const CandidatePrices &prices = candidates[c];
+  for (size_t operand = 0; operand < prices.operands.size(); ++operand)
+    for (const auto &[layout, best] : bestByLayout[c][operand]) {
+      Worth &entry = worths[static_cast<size_t>(prices.operands[operand])][layout];
+      const double ratio = prices.bestSeconds > 0 ? best.seconds / prices.bestSeconds : (best.seconds > 0 ? farRatio : 1);
+      entry.bestRatio = std::min(entry.bestRatio, ratio);
+      entry.sum += std::min(ratio, farRatio);
+      ++entry.kernels;
+      entry.isRun = entry.isRun || best.isRun;
+      if (!bestTuples[c].empty() && withoutOffset(bestTuples[c][operand]) == layout) entry.isSomeBest = true;
+    }
+}
+
+void Prices::keepOf(int index, const Worths &worths, int kernels) {
+  const auto t = static_cast<size_t>(index);
+  const Tensor &tensor = problem.tensors[t];
+  const bool runs = std::any_of(worths.begin(), worths.end(), [](const auto &entry) { return entry.second.isRun; });
+  std::vector<std::tuple<bool, double, Layout>> ranked;  // cut last, by sum, by layout
+  for (const auto &[layout, entry] : worths) {
+    if (entry.bestRatio > options.nearBest && !entry.isSomeBest) continue;
+    if (runs && !entry.isRun) continue;
+    ranked.emplace_back(!entry.isSomeBest, entry.sum + farRatio * (kernels - entry.kernels), layout);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<Layout> kept;
+  if (pins[t]) kept.push_back(*pins[t]);
+  const bool isFixed = pins[t] && !freeToPack[t] && !tensor.isArgument && !tensor.isResult;
+  for (const auto &[cutLast, sum, layout] : ranked)
+    if (!isFixed && kept.size() < maximumLayouts && std::find(kept.begin(), kept.end(), layout) == kept.end()) kept.push_back(layout);
+  if (kept.empty()) kept.push_back(normalized(rowMajor(tensor.axes.size()), tensor.extents()));
+  std::sort(kept.begin(), kept.end());
+  const size_t all = distinctLayouts(tensor.extents()).size();
+  if (kept.size() < all)
+    statistics.layoutCuts.push_back(isFixed ? fmt::format("tensor {}: pinned to 1 of {} layouts", tensor.name, all)
+                                            : fmt::format("tensor {}: kept {} of {} layouts (within {}x of the best of some kernel)",
+                                                          tensor.name, kept.size(), all, options.nearBest));
+  keptLayouts.push_back(std::move(kept));
+}
+
+}  // namespace weft::select

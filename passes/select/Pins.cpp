@@ -1,0 +1,70 @@
+// What is settled before anything is priced: layouts that callers fix, kernels that run at load, candidates that flags exclude.
+#include "passes/select/Prices.h"
+
+#include "kernel/Error.h"
+#include "passes/configure/Packing.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::select {
+
+void Prices::choosePins() {
+  for (const Tensor &tensor : problem.tensors) {
+    const std::vector<int64_t> extents = tensor.extents();
+    std::optional<Layout> pin;
+    if (tensor.pinned) {
+      if (tensor.pinned->order.size() != extents.size())
+        throw Error::badInput("tensor '{}' has {} dimensions, its pinned layout {}", tensor.name, extents.size(),
+                              tensor.pinned->order.size());
+      pin = normalized(*tensor.pinned, extents);
+    } else if ((tensor.isArgument || tensor.isResult) && (!options.free || tensor.isParameter)) {
+      pin = normalized(rowMajor(extents.size()), extents);
+    }
+    pins.push_back(pin);
+  }
+  for (const auto &[a, b] : problem.tiedTensors) {
+    auto &first = pins[static_cast<size_t>(a)], &second = pins[static_cast<size_t>(b)];
+    if (first && second && *first != *second)
+      throw Error::badInput("tensors '{}' and '{}' share one layout but are pinned to different ones",
+                            problem.tensors[static_cast<size_t>(a)].name, problem.tensors[static_cast<size_t>(b)].name);
+    if (!first) first = second;
+    if (!second) second = first;
+  }
+}
+
+void Prices::findFolded() {
+  for (const Tensor &tensor : problem.tensors) freeToPack.push_back(tensor.isArgument && tensor.isParameter);
+  for (const auto &[a, b] : problem.tiedTensors) freeToPack[static_cast<size_t>(a)] = freeToPack[static_cast<size_t>(b)] = false;
+  std::vector<int> order(problem.candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return problem.candidates[static_cast<size_t>(a)].ops < problem.candidates[static_cast<size_t>(b)].ops;
+  });
+  candidates.resize(problem.candidates.size());
+  for (int index : order) {
+    const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
+    if (candidate.ops.size() != 1 || candidate.inputs.empty() || !isPackedAtLoad(candidate.kernel)) continue;
+    const bool fromParameters = std::all_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return freeToPack[static_cast<size_t>(t)]; });
+    const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
+    if (!fromParameters || leaves) continue;
+    candidates[static_cast<size_t>(index)].isFolded = true;
+    for (int tensor : candidate.outputs) {
+      freeToPack[static_cast<size_t>(tensor)] = true;
+      const std::vector<int64_t> extents = tensorOf(tensor).extents();
+      if (!pins[static_cast<size_t>(tensor)]) pins[static_cast<size_t>(tensor)] = normalized(rowMajor(extents.size()), extents);
+    }
+  }
+}
+
+void Prices::filterCandidates() {
+  for (const Candidate &candidate : problem.candidates) {
+    const auto has = [&](int op) { return std::find(candidate.ops.begin(), candidate.ops.end(), op) != candidate.ops.end(); };
+    bool isAllowed = true;
+    for (const auto &[a, b] : options.forbidFused) isAllowed = isAllowed && !(has(a) && has(b));
+    for (const auto &[a, b] : options.forceFused) isAllowed = isAllowed && has(a) == has(b);
+    usable.push_back(isAllowed);
+  }
+}
+
+}  // namespace weft::select

@@ -1,0 +1,159 @@
+// The price of a candidate under every combination of kept layouts. What is offered here is what the search chooses among,
+// so it is counted here.
+#include "passes/select/Prices.h"
+
+#include <algorithm>
+
+namespace weft::select {
+namespace {
+
+/// Combinations of one candidate's table; above it, the candidate's own worst layouts go.
+constexpr size_t maximumTable = 8192;
+
+}  // namespace
+
+void Price::offer(double offered, int offeredSpace, int offeredKnobs, int offeredTuple) {
+  if (offered < seconds) {
+    if (seconds > offered * (1 + noise)) secondSeconds = seconds, secondSpace = space, secondKnobs = knobs;
+    seconds = offered, tuple = offeredTuple;
+    space = static_cast<int16_t>(offeredSpace), knobs = static_cast<int16_t>(offeredKnobs);
+  } else if (offered > seconds * (1 + noise) && offered < secondSeconds) {
+    secondSeconds = offered;
+    secondSpace = static_cast<int16_t>(offeredSpace), secondKnobs = static_cast<int16_t>(offeredKnobs);
+  }
+}
+
+size_t CandidatePrices::indexOf(const std::vector<int> &choice) const {
+  size_t index = 0;
+  for (size_t i = 0; i < choices.size(); ++i) index = index * choices[i].size() + static_cast<size_t>(choice[i]);
+  return index;
+}
+
+std::vector<int> CandidatePrices::choiceOf(size_t index) const {
+  std::vector<int> choice(choices.size());
+  for (size_t i = choices.size(); i-- > 0;) {
+    choice[i] = static_cast<int>(index % choices[i].size());
+    index /= choices[i].size();
+  }
+  return choice;
+}
+
+void Prices::buildTable(int index) {
+  const Kernel &kernel = problem.candidates[static_cast<size_t>(index)].kernel;
+  CandidatePrices &prices = candidates[static_cast<size_t>(index)];
+  if (prices.isFolded) {
+    buildFolded(prices);
+    return;
+  }
+  chooseLayouts(index);
+  if (prices.table.empty()) return;
+  offerMeasured(prices);
+  for (size_t s = 0; s < prices.pricedSpaces; ++s)
+    if (prices.spaces[s].tuples.empty() && model.isSeparable(kernel)) offerSums(kernel, prices, s);
+    else offerOneByOne(kernel, prices, s);
+}
+
+void Prices::buildFolded(CandidatePrices &prices) const {
+  LayoutTuple tuple;
+  for (int tensor : prices.operands) {
+    tuple.push_back(*pins[static_cast<size_t>(tensor)]);
+    prices.choices.push_back({numberOf(tensor, tuple.back())});
+  }
+  prices.spaces = {{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}}};
+  prices.pricedSpaces = 1;
+  prices.table.resize(1);
+  prices.table[0].offer(0, 0, 0, 0);
+}
+
+/// Per operand the kept layouts that the candidate can take, its best first, and a table for all combinations.
+void Prices::chooseLayouts(int index) {
+  CandidatePrices &prices = candidates[static_cast<size_t>(index)];
+  size_t size = 1;
+  for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
+    const auto &bests = bestByLayout[static_cast<size_t>(index)][operand];
+    const std::vector<Layout> &kept = layouts(prices.operands[operand]);
+    std::vector<std::pair<double, int>> ranked;
+    for (size_t l = 0; l < kept.size(); ++l)
+      if (const auto found = bests.find(kept[l]); found != bests.end()) ranked.emplace_back(found->second.seconds, static_cast<int>(l));
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<int> numbers;
+    for (const auto &[seconds, number] : ranked) numbers.push_back(number);
+    prices.choices.push_back(numbers);
+    size *= numbers.size();
+  }
+  while (size > maximumTable) {
+    const auto longest = std::max_element(prices.choices.begin(), prices.choices.end(), [](const auto &a, const auto &b) { return a.size() < b.size(); });
+    size = size / longest->size() * (longest->size() - 1);
+    longest->pop_back();
+  }
+  prices.table.assign(size, {});
+}
+
+/// The entry of a combination of layouts; nothing if the table lacks one of them.
+std::optional<size_t> Prices::entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const {
+  std::vector<int> choice;
+  for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
+    const int number = numberOf(prices.operands[operand], withoutOffset(tuple[operand]));
+    const auto &numbers = prices.choices[operand];
+    const auto found = std::find(numbers.begin(), numbers.end(), number);
+    if (found == numbers.end()) return std::nullopt;
+    choice.push_back(static_cast<int>(found - numbers.begin()));
+  }
+  return prices.indexOf(choice);
+}
+
+LayoutTuple Prices::tupleOf(const CandidatePrices &prices, size_t entry) const {
+  LayoutTuple tuple;
+  const std::vector<int> choice = prices.choiceOf(entry);
+  for (size_t operand = 0; operand < choice.size(); ++operand)
+    tuple.push_back(layouts(prices.operands[operand])[static_cast<size_t>(prices.choices[operand][static_cast<size_t>(choice[operand])])]);
+  return tuple;
+}
+
+void Prices::offerMeasured(CandidatePrices &prices) {
+  for (const MeasuredPoint &point : prices.measured) {
+    const auto entry = entryOf(prices, prices.spaces[static_cast<size_t>(point.space)].tuples[static_cast<size_t>(point.tuple)]);
+    if (!entry) continue;
+    ++statistics.configurations;
+    ++statistics.measured;
+    prices.table[*entry].offer(point.seconds, point.space, point.knobs, point.tuple);
+  }
+}
+
+void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s) {
+  std::vector<std::vector<Layout>> lists;
+  for (size_t operand = 0; operand < prices.choices.size(); ++operand) {
+    lists.emplace_back();
+    for (int number : prices.choices[operand]) lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
+  }
+  const LoopTable table(kernel, model.device(), prices.spaces[s], lists);
+  std::vector<std::pair<double, size_t>> rows;
+  for (size_t row = 0; row < table.knobsCount(); ++row) rows.emplace_back(table.best(row, -1, 0), row);
+  std::sort(rows.begin(), rows.end());
+  for (size_t entry = 0; entry < prices.table.size(); ++entry) {
+    const std::vector<int> choice = prices.choiceOf(entry);
+    for (const auto &[bound, row] : rows) {
+      if (bound >= prices.table[entry].secondSeconds) break;
+      ++statistics.configurations;
+      prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row), -1);
+    }
+  }
+}
+
+void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s) {
+  const ConfigurationSpace &space = prices.spaces[s];
+  const bool isView = space.family == familyOf(ViewKnobs{});
+  const auto offerTuple = [&](const LayoutTuple &tuple, size_t entry, int tupleIndex) {
+    for (size_t k = 0; k < space.knobs.size(); ++k) {
+      if (!isUseful(kernel, tuple, space.knobs[k])) continue;
+      statistics.configurations += isView ? 0 : 1;
+      prices.table[entry].offer(model.cost(kernel, toConfiguration(kernel, tuple, space.knobs[k])).seconds, static_cast<int>(s),
+                                static_cast<int>(k), tupleIndex);
+    }
+  };
+  for (size_t i = 0; i < space.tuples.size(); ++i)
+    if (const auto entry = entryOf(prices, space.tuples[i])) offerTuple(space.tuples[i], *entry, static_cast<int>(i));
+  for (size_t entry = 0; space.tuples.empty() && entry < prices.table.size(); ++entry) offerTuple(tupleOf(prices, entry), entry, -1);
+}
+
+}  // namespace weft::select

@@ -1,0 +1,122 @@
+// Prices of transposes. A tensor some of whose transposes were measured is transposed along measured pairs of layouts alone,
+// as kernels with rows are chosen among their rows; a tensor without any is transposed by the model. Should no plan be found
+// without a pair that was pruned, admitModelledTransposes() brings them all back and says so.
+#include "passes/select/Prices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::select {
+
+Kernel transposeKernel(const Tensor &tensor) {
+  Kernel kernel{.name = "transpose_" + tensor.name, .axes = tensor.axes, .values = {}, .inputs = {0}, .outputs = {1}, .body = {}};
+  std::vector<int> axes(tensor.axes.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  kernel.values = {{.name = tensor.name, .dtype = tensor.dtype, .axes = axes},
+                   {.name = tensor.name + "_moved", .dtype = tensor.dtype, .axes = axes}};
+  BodyOp identity;
+  identity.name = "identity";
+  identity.operatorClass = OperatorClass::movement;
+  identity.operands = {0};
+  identity.results = {1};
+  kernel.body = {identity};
+  return kernel;
+}
+
+void Prices::priceTransposes(int tensor) {
+  const size_t count = layouts(tensor).size();
+  std::vector<TransposePrice> &prices = transposes.emplace_back(count * count);
+  prunedPairs.push_back(0);
+  if (freeToPack[static_cast<size_t>(tensor)]) {
+    prices.assign(count * count, {.seconds = 0, .knobs = ViewKnobs{}});
+    return;
+  }
+  if (count < 2) return;
+  if (!offerMeasuredTransposes(tensor)) {
+    if (!model.admitsModelled()) return;
+    const int64_t pairs = offerModelledTransposes(tensor);
+    if (model.hasMeasurements()) statistics.modelledTransposes += pairs;
+    return;
+  }
+  const auto measured = std::count_if(prices.begin(), prices.end(), [](const TransposePrice &price) { return price.seconds < infinite; });
+  const auto pruned = static_cast<int64_t>(count * (count - 1)) - measured;
+  if (pruned == 0) return;
+  prunedPairs.back() = pruned;
+  statistics.prunedTransposes += pruned;
+  statistics.notes.push_back(fmt::format("tensor {}: {} of {} transposes between its {} layouts were not measured and are not considered",
+                                         tensorOf(tensor).name, pruned, count * (count - 1), count));
+}
+
+/// False if the tensor's transposes have no rows at all.
+bool Prices::offerMeasuredTransposes(int tensor) {
+  const size_t count = layouts(tensor).size();
+  const std::vector<PricedConfiguration> &rows = model.measured(transposeKernel(tensorOf(tensor)));
+  for (const PricedConfiguration &row : rows) {
+    const int from = numberOf(tensor, row.configuration.inputs[0]), to = numberOf(tensor, row.configuration.outputs[0]);
+    if (from < 0 || to < 0 || from == to) continue;
+    ++statistics.configurations;
+    ++statistics.measured;
+    TransposePrice &price = transposes[static_cast<size_t>(tensor)][static_cast<size_t>(from) * count + static_cast<size_t>(to)];
+    if (row.cost.seconds < price.seconds) price = {.seconds = row.cost.seconds, .knobs = row.configuration.knobs};
+  }
+  return !rows.empty();
+}
+
+/// Prices the pairs that have no price yet; returns how many.
+int64_t Prices::offerModelledTransposes(int tensor) {
+  const Kernel kernel = transposeKernel(tensorOf(tensor));
+  const FamilyAnswer answer = transposeSpace(kernel, model.device());
+  if (!answer.space) return 0;
+  const size_t count = layouts(tensor).size();
+  int64_t pairs = 0;
+  for (size_t from = 0; from < count; ++from)
+    for (size_t to = 0; to < count; ++to) {
+      TransposePrice &price = transposes[static_cast<size_t>(tensor)][from * count + to];
+      if (from == to || price.seconds < infinite) continue;
+      ++pairs;
+      const LayoutTuple tuple = {layouts(tensor)[from], layouts(tensor)[to]};
+      for (const Knobs &knobs : answer.space->knobs) {
+        if (!isUseful(kernel, tuple, knobs)) continue;
+        ++statistics.configurations;
+        const double seconds = model.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;
+        if (seconds < price.seconds) price = {.seconds = seconds, .knobs = knobs};
+      }
+    }
+  return pairs;
+}
+
+bool Prices::admitModelledTransposes() {
+  if (statistics.prunedTransposes == 0 || !model.admitsModelled()) return false;
+  for (size_t t = 0; t < prunedPairs.size(); ++t)
+    if (prunedPairs[t] > 0) statistics.modelledTransposes += offerModelledTransposes(static_cast<int>(t));
+  statistics.notes.push_back(fmt::format("no plan was found with measured transposes alone: the {} that were not measured are priced by the model",
+                                         statistics.prunedTransposes));
+  statistics.prunedTransposes = 0;
+  prunedPairs.assign(prunedPairs.size(), 0);
+  findRegrets();
+  countCoverage();
+  return true;
+}
+
+double Prices::transposeSeconds(int tensor, int from, int to) const {
+  return from == to ? 0 : transpose(tensor, from, to).seconds;
+}
+
+std::pair<int, double> Prices::cheapestTranspose(int tensor, LayoutMask available, int to) const {
+  std::pair<int, double> best = {-1, infinite};
+  for (int from = 0; from < static_cast<int>(layouts(tensor).size()); ++from) {
+    if (!(available >> from & 1)) continue;
+    if (const double seconds = transposeSeconds(tensor, from, to); seconds < best.second) best = {from, seconds};
+  }
+  return best;
+}
+
+Configuration Prices::transposeConfiguration(int tensor, int from, int to) const {
+  return {.inputs = {layouts(tensor)[static_cast<size_t>(from)]},
+          .outputs = {layouts(tensor)[static_cast<size_t>(to)]},
+          .knobs = transpose(tensor, from, to).knobs};
+}
+
+}  // namespace weft::select

@@ -1,0 +1,156 @@
+// What selection from rows is offered: all of a complete profile and nothing else; what was pruned and what had to be modelled
+// is counted and named.
+#include "kernel/Error.h"
+#include "tests/unit/ProfileRows.h"
+#include "tests/unit/SampleProblems.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using namespace weft::driver;
+using namespace weft::samples;
+
+namespace {
+
+const Device &device() { return findDevice("h200"); }
+
+/// y = c(b(a(x), z)); the layouts of a's and b's results are free.
+select::Problem chain() {
+  ProblemBuilder builder({{'j', 64}, {'i', 256}});
+  const int x = builder.argument("x"), z = builder.argument("z");
+  const int a = builder.op("a", {x}), b = builder.op("b", {a, z});
+  builder.result(builder.op("c", {b}));
+  builder.everyOpAlone();
+  builder.candidate({0, 1, 2});
+  return builder.problem;
+}
+
+/// y = add(relu(x)), no fusion: one tensor between two kernels.
+select::Problem pair() {
+  ProblemBuilder builder({{'j', 64}, {'i', 256}});
+  const int x = builder.argument("x"), z = builder.argument("z");
+  builder.result(builder.op("b", {builder.op("a", {x}), z}));
+  builder.everyOpAlone();
+  return builder.problem;
+}
+
+Profile profileOf(const select::Problem &problem) { return completeProfile(profileSpace({problem}, {}, *analyticCostModel(device()), {})); }
+
+std::unique_ptr<CostModel> modelOf(Profile profile, bool strict = false) {
+  return measuredCostModel(device(), std::move(profile), "profile p", strict);
+}
+
+ProfileKernel &rowsOf(Profile &profile, const Kernel &kernel) { return profile.kernels.at(profileHash(kernelSubject(kernel).text)); }
+
+void keepRows(ProfileKernel &kernel, std::string_view layouts) {
+  std::erase_if(kernel.rows, [&](const auto &entry) { return splitLine(entry.first).layouts != layouts; });
+  REQUIRE_FALSE(kernel.rows.empty());
+}
+
+bool mentions(const std::vector<std::string> &notes, const std::string &part) {
+  return std::any_of(notes.begin(), notes.end(), [&](const std::string &note) { return note.find(part) != std::string::npos; });
+}
+
+size_t transposesIn(const select::Plan &plan) {
+  return size_t(std::count_if(plan.steps.begin(), plan.steps.end(), [](const select::Step &step) { return step.candidate < 0; }));
+}
+
+}  // namespace
+
+TEST_CASE("every pair of layouts that a tensor keeps is an item of the space") {
+  const ProfileSpace space = profileSpace({chain()}, {}, *analyticCostModel(device()), {.layoutFactor = 1, .mostLayouts = 1, .mostKnobs = 1});
+  const select::Problem problem = chain();
+  const std::string subject = profileHash(kernelSubject(select::transposeKernel(problem.tensors.at(2))).text);
+  std::set<std::string> pairs;
+  for (const ProfileItem &item : space.items)
+    if (item.subject == subject) pairs.insert(std::string(splitLine(item.line).layouts));
+  CHECK(pairs == std::set<std::string>{"01>10", "10>01"});
+}
+
+TEST_CASE("a complete profile leaves nothing to the model") {
+  const select::Selection selection = select::select(chain(), *modelOf(profileOf(chain()), true), {});
+  const select::Statistics &statistics = selection.statistics();
+  CHECK(statistics.coverageMeasured == 1);
+  CHECK(statistics.measured > 0);
+  CHECK(statistics.unmeasuredKernels == 0);
+  CHECK(statistics.prunedTransposes == 0);
+  CHECK(statistics.modelledTransposes == 0);
+  CHECK(statistics.prunedConfigurations > 0);
+  CHECK(statistics.prunedConfigurations < statistics.legalConfigurations);
+  CHECK(statistics.notes.empty());
+}
+
+TEST_CASE("transposes without rows are pruned by name where the tensor has others") {
+  Profile profile = profileOf(chain());
+  keepRows(rowsOf(profile, select::transposeKernel(chain().tensors.at(2))), "01>10");
+  const auto model = modelOf(profile);
+  const select::Selection selection = select::select(chain(), *model, {});
+  CHECK(selection.statistics().coverageMeasured == 1);
+  CHECK(selection.statistics().prunedTransposes > 0);
+  CHECK(selection.statistics().modelledTransposes == 0);
+  CHECK(mentions(selection.statistics().notes, "1 of 2 transposes between its 2 layouts were not measured"));
+}
+
+TEST_CASE("transposes of a tensor that has no rows at all are modelled and counted") {
+  Profile profile = profileOf(chain());
+  profile.kernels.erase(profileHash(kernelSubject(select::transposeKernel(chain().tensors.at(2))).text));
+  const auto model = modelOf(profile);
+  const select::Selection selection = select::select(chain(), *model, {});
+  CHECK(selection.statistics().coverageMeasured < 1);
+  CHECK(selection.statistics().modelledTransposes > 0);
+  CHECK(selection.statistics().prunedTransposes == 0);
+}
+
+TEST_CASE("a transpose that every plan needs is modelled although it has no row, and the plan says so") {
+  Profile profile = profileOf(pair());
+  // The first kernel leaves its result in one layout, the second reads the other; only the way back was measured.
+  keepRows(rowsOf(profile, pair().candidates.at(0).kernel), "01>01");
+  keepRows(rowsOf(profile, pair().candidates.at(1).kernel), "01,10>01");
+  keepRows(rowsOf(profile, select::transposeKernel(pair().tensors.at(2))), "10>01");
+  const auto model = modelOf(profile);
+  const select::Selection selection = select::select(pair(), *model, {});
+  CHECK(transposesIn(selection.best()) == 1);
+  CHECK(selection.statistics().modelledTransposes > 0);
+  CHECK(selection.statistics().prunedTransposes == 0);
+  CHECK(selection.statistics().coverageMeasured < 1);
+  CHECK(selection.statistics().coverageMeasured > 0);
+  CHECK(mentions(selection.statistics().notes, "no plan was found with measured transposes alone"));
+  for (const select::Step &step : selection.best().steps) CHECK(step.cost.measured == (step.candidate >= 0));
+  // Measured, it is taken from its row, and nothing is modelled.
+  const auto complete = profileOf(pair());
+  Profile whole = profile;
+  rowsOf(whole, select::transposeKernel(pair().tensors.at(2))) = complete.kernels.at(profileHash(kernelSubject(select::transposeKernel(pair().tensors.at(2))).text));
+  const auto wholeModel = modelOf(whole, true);
+  const select::Selection measured = select::select(pair(), *wholeModel, {});
+  CHECK(transposesIn(measured.best()) == 1);
+  CHECK(measured.statistics().coverageMeasured == 1);
+  CHECK_THROWS_AS(select::select(pair(), *modelOf(profile, true), {}), Error);
+}
+
+TEST_CASE("layouts without rows are not kept, and a pin to one of them brings the model back") {
+  Profile profile = profileOf(pair());
+  for (const size_t candidate : {0u, 1u})
+    std::erase_if(rowsOf(profile, pair().candidates.at(candidate).kernel).rows,
+                  [](const auto &entry) { return splitLine(entry.first).layouts.find("10") != std::string_view::npos; });
+  const auto model = modelOf(profile);
+  const select::Selection selection = select::select(pair(), *model, {});
+  CHECK(selection.layoutPrices(2).size() == 1);
+  CHECK(selection.statistics().coverageMeasured == 1);
+  select::Problem pinned = pair();
+  pinned.tensors.at(2).pinned = Layout{.order = {1, 0}};
+  const select::Selection forced = select::select(pinned, *model, {});
+  CHECK(forced.statistics().unmeasuredKernels == 2);
+  CHECK(forced.statistics().coverageMeasured < 1);
+}
+
+TEST_CASE("the fastest row of every kernel and layouts is enough for the same plan") {
+  const Profile profile = profileOf(chain());
+  const Profile thin = parseProfile(printProfile(thinned(profile, 1)), "thin.txt");
+  CHECK(thin.rowCount() < profile.rowCount());
+  const auto whole = modelOf(profile), small = modelOf(thin);
+  const select::Selection a = select::select(chain(), *whole, {}), b = select::select(chain(), *small, {});
+  CHECK(b.best().seconds == Approx(a.best().seconds).epsilon(1e-9));
+  CHECK(b.best().lowerBound == Approx(a.best().lowerBound).epsilon(1e-9));
+  CHECK(b.statistics().coverageMeasured == 1);
+  CHECK(b.statistics().prunedTransposes == 0);
+}
