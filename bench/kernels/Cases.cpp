@@ -103,12 +103,13 @@ Case rmsNorm(const std::string &name, bool residual, int64_t rows, int64_t colum
 }
 
 /// `trains`: the activation is kept for the backward pass.
-Case biasActivationDropout(const std::string &name, const std::string &activation, bool trains, int64_t rows, int64_t columns) {
+Case biasActivationDropout(const std::string &name, const std::string &activation, const std::string &function, bool trains, int64_t rows,
+                           int64_t columns) {
   KernelBuilder builder(name);
   const int b = builder.axis("b", 8), j = builder.axis("j", rows / 8), u = builder.axis("u", columns);
   const int x = builder.input("x", DType::f16, {b, j, u}), bias = builder.input("bias", DType::f16, {u});
   const int biased = builder.elementwise("bias", "{0} + {1}", {x, bias}, "biased");
-  const int active = builder.elementwise(activation, "weft::" + activation + "({0})", {biased}, "active");
+  const int active = builder.elementwise(activation, "weft::" + function + "({0})", {biased}, "active");
   const int dropped = builder.elementwise("dropout", "", {active}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
   return rowMajorCase(name, "activations", builder.finish(trains ? std::vector{active, dropped} : std::vector{dropped}));
 }
@@ -169,10 +170,10 @@ std::vector<Case> loopCases() {
       rmsNorm("rms_norm_16384x4096", false, 16384, 4096),
       rmsNorm("residual_rms_norm_16384x4096", true, 16384, 4096),
       rmsNorm("rms_norm_8192x8192", false, 8192, 8192),
-      biasActivationDropout("bias_relu_dropout_16384x4096", "relu", true, 16384, 4096),
-      biasActivationDropout("bias_gelu_dropout_16384x4096", "gelu", false, 16384, 4096),
-      biasActivationDropout("bias_gelu_tanh_dropout_16384x4096", "geluTanh", false, 16384, 4096),
-      biasActivationDropout("bias_silu_dropout_16384x4096", "silu", true, 16384, 4096),
+      biasActivationDropout("bias_relu_dropout_16384x4096", "relu", "relu", true, 16384, 4096),
+      biasActivationDropout("bias_gelu_dropout_16384x4096", "gelu", "gelu", false, 16384, 4096),
+      biasActivationDropout("bias_gelu_tanh_dropout_16384x4096", "gelu_tanh", "geluTanh", false, 16384, 4096),
+      biasActivationDropout("bias_silu_dropout_16384x4096", "silu", "silu", true, 16384, 4096),
       residualMap("residual_4096x1024", 4096, 1024),
       residualMap("residual_65536x1024", 65536, 1024),
       columnSum("column_sum_65536x1024", 65536, 1024),

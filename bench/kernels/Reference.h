@@ -1,10 +1,9 @@
-// A kernel's outputs at chosen points, in fp64 on the host, from inputs that a hash of the address gives. Nothing of code
-// generation is used: ops are evaluated point by point as SPEC.md defines them.
+// A kernel's outputs at chosen points, in fp64 on the host (kernel/reference/PointEvaluator.h), from inputs that a hash of the
+// address gives.
 #pragma once
 
 #include "bench/kernels/Cases.h"
-
-#include <functional>
+#include "kernel/reference/PointEvaluator.h"
 
 namespace weft::bench {
 
@@ -24,29 +23,14 @@ struct Point {
 class Reference {
 public:
   Reference(const Case &subject, const Configuration &configuration);
-  double at(const Point &point);
+  double at(const Point &point) { return evaluator.output(static_cast<size_t>(point.output), point.coordinates).value; }
   /// Whole rows where an op reduces, scattered points elsewhere; the same every time.
   std::vector<Point> samplePoints(size_t count) const;
 
 private:
-  using Coordinates = std::vector<int64_t>;  ///< by kernel axis
-  double evaluate(int value, const Coordinates &at);
-  double evaluate(const BodyOp &op, int result, const Coordinates &at);
-  double elementwise(const BodyOp &op, const Coordinates &at);
-  double mask(const BodyOp &op, const Coordinates &at);
-  double dropout(const BodyOp &op, const Coordinates &at);
-  double gather(const BodyOp &op, const Coordinates &at);
-  /// fold(accumulator, element) over the reduced axes of an op; kept, since every element of a row asks for it.
-  double overRow(const BodyOp &op, int statistic, double start, const Coordinates &at,
-                 const std::function<double(double, const Coordinates &)> &fold);
-  int64_t rowLength(const BodyOp &op) const;
-
   const Kernel &kernel;
-  const std::map<int, int64_t> &limits;
-  std::vector<std::vector<int64_t>> strides;  ///< per input, by dimension
   std::vector<std::vector<int64_t>> outputStrides;
-  std::vector<int> definedBy;
-  std::map<std::pair<int, Coordinates>, double> rows;  ///< (op and statistic, coordinates without the row) -> value
+  reference::PointEvaluator evaluator;
 };
 
 }  // namespace weft::bench
