@@ -72,7 +72,9 @@ def without_autograd(call):
 
 
 def compiled(function):
-    """Inductor's default mode: its slow search is no faster on these layers and takes minutes."""
+    """Inductor's default mode: its slow search is no faster on these layers and takes minutes. What was compiled for earlier workloads
+    is forgotten, because after eight versions of one function Dynamo falls back to eager."""
+    torch.compiler.reset()
     return torch.compile(function, dynamic=False)
 
 
