@@ -1,6 +1,7 @@
 """bench/run GROUP...: see bench/README.md."""
 import argparse
 import importlib
+import json
 import os
 import pathlib
 import shutil
@@ -75,18 +76,19 @@ def run(chosen, settings):
         print('bench/run: torch finds no GPU', file=sys.stderr)
         return 3
     from . import machine, report
-    print(machine.describe(), flush=True)
     ceilings = machine.ceilings()
-    print(f'ceilings of this run: copy {ceilings[0] / 1e9:.0f} GB/s read plus written, fp16 product 8192^3 {ceilings[1] / 1e12:.0f} TFLOP/s\n',
-          flush=True)
+    where = (f'{machine.describe()}\nceilings of this run: copy {ceilings[0] / 1e9:.0f} GB/s read plus written, '
+             f'fp16 product 8192^3 {ceilings[1] / 1e12:.0f} TFLOP/s')
+    print(where + '\n', flush=True)
     torch.cuda.empty_cache()
     results = []
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
+        lines.write(json.dumps({'machine': where}) + '\n')
         for group in chosen.groups:
             for result in importlib.import_module(f'.{group}', __package__).run(settings):
                 results.append(result)
                 print(report.workload_table(result, ceilings) + '\n', flush=True)
-                lines.write(report.json_line(result, ceilings) + '\n')
+                lines.write(report.json_line(result, ceilings, group) + '\n')
                 lines.flush()
     print(report.summary_table(results, ceilings))
     failed = [result.workload.name for result in results if any(name.split(' ')[0] == report.OURS for name in result.failures)]

@@ -22,7 +22,8 @@ class WeftFailed(RuntimeError):
 def weft(settings, *arguments):
     done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise WeftFailed(f'weft {arguments[0]}: exit {done.returncode}: {done.stderr.strip()[-300:]}')
+        said = [line for line in done.stderr.splitlines() if line.startswith('weft: error: ')] or done.stderr.strip().splitlines()[-1:] or ['nothing']
+        raise WeftFailed(f'weft {arguments[0]}: exit {done.returncode}: {said[0][:300]}')
     return done.stdout
 
 

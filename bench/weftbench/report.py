@@ -102,7 +102,7 @@ def summary_table(results, ceilings):
     return align(rows)
 
 
-def json_line(result, ceilings):
+def json_line(result, ceilings, group=''):
     work = result.workload
     contenders = {}
     for name, samples in result.samples.items():
@@ -110,6 +110,6 @@ def json_line(result, ceilings):
         contenders[name] = {'ms': 1e3 * summary.median, 'p10Ms': 1e3 * summary.p10, 'p90Ms': 1e3 * summary.p90,
                             'n': summary.n, 'error': result.errors.get(name)}
     floor = statistics.floor_seconds(work.bytes_moved, work.flop, *ceilings)
-    return json.dumps({'workload': work.name, 'bytes': work.bytes_moved, 'flop': work.flop, 'contenders': contenders,
+    return json.dumps({'workload': work.name, 'group': group, 'bytes': work.bytes_moved, 'flop': work.flop, 'contenders': contenders,
                        'failures': result.failures, 'floorMs': 1e3 * floor if floor else None, 'clocks': result.clocks,
                        'protocol': result.protocol, 'extra': result.extra}, sort_keys=True)

@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
-from weftbench import attention_plans, report, statistics  # noqa: E402
+from weftbench import attention_plans, report, results, statistics  # noqa: E402
 from weft_command import CommandTest  # noqa: E402
 
 
@@ -74,6 +74,23 @@ class ReportTest(unittest.TestCase):
         self.assertAlmostEqual(value['contenders']['weft']['ms'], 1.1)
         self.assertEqual(value['contenders']['eager']['n'], 3)
         self.assertEqual(value['failures'], {'torch.compile': 'RuntimeError: no'})
+
+
+class ResultsTest(unittest.TestCase):
+    def test_tables(self):
+        memory = report.Result(report.Workload('memory: layer'), extra={'weft': '10 MB', 'eager': '12 MB'})
+        lines = [json.dumps({'machine': 'a GPU'}), report.json_line(example(), ReportTest.ceilings, 'encoder'),
+                 report.json_line(memory, ReportTest.ceilings, 'memory')]
+        text = results.document('\n'.join(lines))
+        self.assertTrue(text.startswith('a GPU\n\n## encoder\n'))
+        self.assertIn('| ms | weft | eager | jax | best copy | best rival / weft | weft / floor |', text)
+        self.assertIn('| layer | 1.100 | 2.200 | 3.000 | 0.1000 | 2.00 | 770.00 |', text)
+        self.assertIn('- layer: torch.compile: RuntimeError: no', text)
+        self.assertIn('## memory\n|  | weft | eager |\n', text)
+
+    def test_forms_of_one_rival_share_a_column(self):
+        self.assertEqual(results.column_of('eager + SDPA no_grad'), 'eager + SDPA')
+        self.assertEqual(results.column_of('copy by Triton, 1024 a block'), 'best copy')
 
 
 class WorkloadFilesTest(CommandTest):
