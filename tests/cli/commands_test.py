@@ -226,6 +226,20 @@ class Views(CommandTest):
         for row in rows:
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
 
+    def test_views_are_neither_measured_nor_modelled(self):
+        views = [row for row in self.weft('explain', 'out', '--json').json()['kernels'] if row['view']]
+        self.assertEqual({row['family'] for row in views}, {'view'})
+        self.assertIn('nothing is launched for a view', self.weft('explain', 'out', '--kernel', views[0]['name']).out)
+        for kernel in self.plan['kernels']:
+            kernel['measured'] = kernel['family'] != 'view'
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        text = self.weft('explain', 'out').out
+        self.assertRegex(text, r'total .* measured on h200')
+        self.assertNotIn('modelled on', text)
+        self.plan['kernels'][0]['measured'] = False
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.assertRegex(self.weft('explain', 'out').out, 'total .* partly measured, partly modelled on h200')
+
     def test_contractions_are_library_products_unless_switched_off(self):
         products = [kernel for kernel in self.plan['kernels'] if kernel['library']]
         self.assertTrue(products)

@@ -37,6 +37,7 @@ json toJson(const PlanKernel &kernel, double total) {
           {"outputLayouts", kernel.outputLayouts},
           {"seconds", kernel.seconds},
           {"measured", kernel.measured},
+          {"view", isView(kernel)},
           {"share", total > 0 ? kernel.seconds / total : 0},
           {"bytesMoved", kernel.bytesMoved},
           {"bytesNecessary", kernel.bytesNecessary},
