@@ -44,12 +44,15 @@ public:
     const PoolOptions pool{
         .executable = options.workerExecutable.empty() ? "/proc/self/exe" : options.workerExecutable,
         .workers = options.workers > 0 ? options.workers : workerCount(),
-        .timeoutSeconds = options.timeoutSeconds};
+        .timeoutSeconds = options.timeoutSeconds,
+        .cancelled = options.cancelled};
     try {
       runJobs(jobs, pool, [this](size_t job, JobOutcome outcome) { finish(job, std::move(outcome)); });
     } catch (const std::system_error &error) {
       throw Error::checkFailed("{}", error.what());
     }
+    for (BuildResult &result : results)
+      if (result.cubin.empty() && result.error.empty()) result.error = cancelledError;
     return std::move(results);
   }
 

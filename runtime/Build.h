@@ -1,6 +1,7 @@
 // CUDA text to cubin with NVRTC, in worker processes (bad text can crash NVRTC itself), through a content-addressed cache.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -49,11 +50,15 @@ struct BuildOptions {
   bool keepPtx = false;  ///< fill BuildResult::ptx; compiles even what is in the cache, which holds none
   std::map<std::string, std::string_view> headers;  ///< include name -> text
   std::function<void(size_t done, size_t total, const std::string &name)> progress;
+  /// Once true, compilers are ended at once; what is not built by then has the error cancelledError.
+  const std::atomic<bool> *cancelled = nullptr;
   /// What did not go as hoped but does not change results: an unwritable cache, a damaged entry that is rebuilt.
   std::function<void(const std::string &text)> note;
   /// Program to start as worker; empty: this one. Its main must begin with serveAsBuildWorker().
   std::filesystem::path workerExecutable;
 };
+
+inline constexpr const char *cancelledError = "cancelled";
 
 /// One result per request, in order. Never throws for bad kernel text; throws Error(unsupported) when there is no NVRTC.
 std::vector<BuildResult> build(const std::vector<BuildRequest> &requests, const BuildOptions &options);

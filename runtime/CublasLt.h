@@ -66,6 +66,9 @@ public:
 
   /// The heuristic's list for a product, best guess first, at most `requested`, without duplicates: algorithms that add up in
   /// fp32 and need at most `mostWorkspace` bytes. Empty if the library has none.
+  /// Version 13.1 lists 8 for an H200, whatever number, workspace (0 to 256 MB), reduction schemes or alignment (16, 256) are asked for. Its
+  /// check takes over 11,000 other attributes a product, but 400 of them, evenly taken, held none more than 2% faster than the list's
+  /// best in ten products of encoder layers: the list is what is measured.
   std::vector<LibraryKnobs> candidates(const LibraryProduct &product, int requested = 128,
                                        int64_t mostWorkspace = standardWorkspace) const;
 

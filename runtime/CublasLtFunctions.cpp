@@ -3,15 +3,12 @@
 
 #include "kernel/Error.h"
 
-#include <dlfcn.h>
-
 namespace weft::runtime::cublaslt {
 
-Functions::Functions(const std::filesystem::path &path) : library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (!library) throw Error::badInput("cuBLASLt does not load: {}", dlerror());
-  const auto find = [&]<typename Function>(const char *name, Function &function) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (!function) throw Error::badInput("{} is no cuBLASLt that weft can use: it has no {}", path.string(), name);
+Functions::Functions(const std::filesystem::path &path) : library(path.string()) {
+  if (!library.isOpen()) throw Error::badInput("cuBLASLt does not load: {}", library.problem());
+  const auto find = [&](const char *name, auto *&function) {
+    if (!library.find(name, function)) throw Error::badInput("{} is no cuBLASLt that weft can use: it has no {}", path.string(), name);
   };
   find("cublasLtGetVersion", version);
   find("cublasLtGetStatusName", statusName);
@@ -33,9 +30,6 @@ Functions::Functions(const std::filesystem::path &path) : library(dlopen(path.c_
   find("cublasLtMatmulAlgoConfigGetAttribute", getAlgorithm);
   find("cublasLtMatmul", multiply);
 }
-
-/// Stays loaded: the library keeps state per thread and context that must not outlive its code.
-Functions::~Functions() = default;
 
 DataType dataType(DType type) {
   switch (type) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "runtime/SharedLibrary.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +69,6 @@ enum AlgorithmAttribute : int {
 class Functions {
 public:
   explicit Functions(const std::filesystem::path &library);
-  ~Functions();
   Functions(const Functions &) = delete;
   Functions &operator=(const Functions &) = delete;
 
@@ -97,7 +97,7 @@ public:
                      void *stream) = nullptr;
 
 private:
-  void *library = nullptr;
+  SharedLibrary library;
 };
 
 /// The library's value for f32, f16 and bf16. Throws Error(unsupported) for every other.

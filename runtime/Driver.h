@@ -1,4 +1,4 @@
-// What the CUDA driver says about itself and its GPUs, for listings. Implemented in Cuda.cpp, beside the driver's functions.
+// What the CUDA driver says about itself and its GPUs, for listings. Implemented in CudaDriver.cpp, beside the driver's functions.
 #pragma once
 
 #include "runtime/Cuda.h"

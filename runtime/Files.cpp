@@ -106,6 +106,18 @@ void writeFile(const fs::path &path, std::string_view bytes, Durability durabili
   if (code != 0) fail(code, path);
 }
 
+FolderLock::FolderLock(const fs::path &folder) : descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor < 0) fail(errno, folder);
+  int result = 0;
+  do result = flock(descriptor, LOCK_EX);
+  while (result < 0 && errno == EINTR);
+  if (result == 0) return;
+  const int code = errno;
+  close(descriptor);
+  fail(code, folder);
+}
+FolderLock::~FolderLock() { close(descriptor); }
+
 TemporaryFolder::TemporaryFolder(const fs::path &target) : target(target) {
   fs::create_directories(target.parent_path());
   // A cleaner may remove the folder between its creation and its lock; then it is made again.

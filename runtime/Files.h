@@ -19,6 +19,18 @@ enum class Durability {
 /// Creates or replaces the file.
 void writeFile(const std::filesystem::path &path, std::string_view bytes, Durability durability = Durability::synced);
 
+/// Keeps other processes and threads that lock the same folder waiting while it lives (flock); leaves nothing behind.
+class FolderLock {
+public:
+  explicit FolderLock(const std::filesystem::path &folder);
+  ~FolderLock();
+  FolderLock(const FolderLock &) = delete;
+  FolderLock &operator=(const FolderLock &) = delete;
+
+private:
+  int descriptor = -1;
+};
+
 /// A folder under construction: ".NAME.weft-tmp-XXXXXX" beside the target NAME, removed on destruction unless published.
 /// It is locked (flock) while its writer lives, which is how a later writer tells a dead one's leftovers from ours.
 class TemporaryFolder {

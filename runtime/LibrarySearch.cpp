@@ -23,6 +23,12 @@ std::vector<fs::path> subfolders(const fs::path &folder) {
   return found;
 }
 
+/// The program that runs; empty if the system does not say.
+fs::path executable() {
+  std::error_code none;
+  return fs::read_symlink("/proc/self/exe", none);
+}
+
 /// The site-packages folders of the python3 on PATH. Only Python itself knows them (virtual environments, version
 /// managers, distributions with folders of their own), so it is asked; it is started only if no toolkit was found.
 std::vector<fs::path> pythonFolders() {
@@ -96,13 +102,22 @@ std::vector<fs::path> wheelFolders(const fs::path &sitePackages, const SearchedL
   return folders;
 }
 
+std::vector<fs::path> environmentFolders(const fs::path &current, const fs::path &program) {
+  std::vector<fs::path> roots{current}, folders;
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) roots.push_back(folder);
+  for (const fs::path &root : roots)
+    for (const fs::path &python : subfolders(root / ".venv/lib"))
+      if (const fs::path packages = python / "site-packages"; std::ranges::find(folders, packages) == folders.end()) folders.push_back(packages);
+  return folders;
+}
+
 bool searchLibrary(const SearchedLibrary &library, std::vector<std::string> &searched,
                    const std::function<bool(const fs::path &)> &use) {
   Search search(library, searched, use);
   const auto toolkit = environmentValue("CUDA_HOME");
   if ((toolkit && search.tryToolkit(*toolkit, "$CUDA_HOME")) || search.tryToolkit("/usr/local/cuda", "")) return true;
-  for (const fs::path &python : subfolders(".venv/lib"))
-    if (search.tryWheels(fs::absolute(python) / "site-packages", ".venv")) return true;
+  for (const fs::path &folder : environmentFolders(fs::current_path(), executable()))
+    if (search.tryWheels(folder, ".venv")) return true;
   for (const fs::path &folder : pythonFolders())
     if (search.tryWheels(folder, "python3 on PATH")) return true;
   return search.tryLoader();

@@ -20,6 +20,10 @@ std::filesystem::path fileIn(const std::filesystem::path &folder, const Searched
 /// Folders of wheels below a site-packages folder that may hold the library, newest first.
 std::vector<std::filesystem::path> wheelFolders(const std::filesystem::path &sitePackages, const SearchedLibrary &library);
 
+/// The site-packages folders of the Python environments (.venv) of the current folder, of the folder of `program` and of every folder
+/// around that: a repository's or an installation's environment, wherever its commands are started.
+std::vector<std::filesystem::path> environmentFolders(const std::filesystem::path &current, const std::filesystem::path &program);
+
 /// Offers every file found to `use`, in order, and names the loader may know last, until `use` returns true. Each place is
 /// noted in `searched`. What `use` throws for a file that was found is passed on: silently taking another library would be
 /// worse than an error.

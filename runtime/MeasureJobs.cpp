@@ -2,6 +2,7 @@
 #include "runtime/MeasureJobs.h"
 
 #include "kernel/Error.h"
+#include "kernel/ProductMembers.h"
 
 #include <nlohmann/json.hpp>
 
@@ -46,21 +47,15 @@ KernelJob kernelJobFrom(const json &object) {
   return job;
 }
 
-/// The extents and strides of a product, in one order.
-constexpr int64_t MatrixProduct::*productMembers[] = {
-    &MatrixProduct::batch, &MatrixProduct::m, &MatrixProduct::n, &MatrixProduct::k, &MatrixProduct::batchStrideA,
-    &MatrixProduct::batchStrideB, &MatrixProduct::batchStrideC, &MatrixProduct::strideAm, &MatrixProduct::strideAk,
-    &MatrixProduct::strideBk, &MatrixProduct::strideBn, &MatrixProduct::strideCm, &MatrixProduct::strideCn};
-
 json toJson(const ProductJob &job) {
   json numbers = json::array();
-  for (const auto member : productMembers) numbers.push_back(job.product.shape.*member);
+  for (const ProductMember &one : productMembers) numbers.push_back(job.product.shape.*one.member);
   return {{"shape", numbers}, {"dtype", nameOf(job.product.dtype)}, {"alpha", job.product.alpha}, {"candidates", job.candidates}};
 }
 
 ProductJob productJobFrom(const json &object) {
   ProductJob job{.product = {}, .candidates = object.at("candidates")};
-  for (size_t i = 0; i < std::size(productMembers); ++i) job.product.shape.*productMembers[i] = object.at("shape").at(i);
+  for (size_t i = 0; i < std::size(productMembers); ++i) job.product.shape.*productMembers[i].member = object.at("shape").at(i);
   const auto type = parseDType(object.at("dtype").get<std::string>());
   if (!type) throw Error::checkFailed("a product of an unknown element type");
   job.product.dtype = *type;

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 /// One live process. Destruction kills it and waits for it.
 class Process {
 public:
-  explicit Process(const MeasureProcessOptions &options) {
+  explicit Process(const MeasureProcessOptions &options) : cancelled(options.cancelled), graceSeconds(options.graceSeconds) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       throw std::system_error(errno, std::generic_category(), "cannot start a measuring process");
@@ -56,19 +56,22 @@ public:
 
   bool send(const std::string &body) { return sendAll(socket, frameOfBody(body)); }
 
-  enum class End { answered, died, late };
+  enum class End { answered, died, late, cancelled };
   /// Waits for the next message.
   End receive(double timeoutSeconds, std::string &body) {
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeoutSeconds));
+    const auto deadline = after(timeoutSeconds);
+    std::optional<Clock::time_point> graceEnds;
     while (true) {
       if (std::optional<std::string> next = frames.next()) {
         body = std::move(*next);
         return End::answered;
       }
+      if (isCancelled() && !graceEnds) graceEnds = after(graceSeconds);
+      if (graceEnds && Clock::now() > *graceEnds) return End::cancelled;
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (left <= 0) return End::late;
       pollfd polled{socket, POLLIN, 0};
-      poll(&polled, 1, int(std::min<int64_t>(left, 1000)));
+      poll(&polled, 1, int(std::min<int64_t>(left, 100)));
       if (polled.revents == 0) continue;
       char bytes[1 << 16];
       const ssize_t count = recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -84,7 +87,13 @@ public:
     return fmt::format("the measuring process ended with exit code {}", WEXITSTATUS(status));
   }
 
+  bool isCancelled() const { return cancelled && cancelled->load(); }
+
 private:
+  static Clock::time_point after(double seconds) {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
   int waitForExit() {
     int status = 0;
     while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
@@ -93,6 +102,8 @@ private:
     return status;
   }
 
+  const std::atomic<bool> *cancelled;
+  double graceSeconds;
   pid_t process = -1;
   int socket = -1;
   FrameBuffer frames;
@@ -106,8 +117,9 @@ public:
 
   MeasureReply measure(const MeasureGroup &group) override {
     std::string failure;
-    if (std::optional<MeasureReply> reply = ask(group, failure)) return std::move(*reply);
-    return group.kernels.size() > 1 ? oneByOne(group) : failed(group, failure);
+    bool died = false;
+    if (std::optional<MeasureReply> reply = ask(group, failure, died)) return std::move(*reply);
+    return group.kernels.size() > 1 ? oneByOne(group) : alone(group, failure, died);
   }
 
 private:
@@ -118,6 +130,7 @@ private:
     switch (process->receive(startSeconds, body)) {
     case Process::End::answered: break;
     case Process::End::died: throw Error::checkFailed("GPU {}: {} before it could measure", options.gpu, process->describeEnd());
+    case Process::End::cancelled: throw MeasureCancelled();
     case Process::End::late: throw Error::checkFailed("GPU {} did not answer within {:g} s: it hangs or is taken", options.gpu, startSeconds);
     }
     hello = measureGreetingFrom(body);
@@ -125,26 +138,43 @@ private:
   }
 
   /// Nothing if the process died or was late: `failure` says how, and a fresh process has taken its place.
-  std::optional<MeasureReply> ask(const MeasureGroup &group, std::string &failure) {
+  std::optional<MeasureReply> ask(const MeasureGroup &group, std::string &failure, bool &died) {
     std::string body;
     Process::End end = Process::End::died;
     if (process->send(toBody(group))) end = process->receive(options.timeoutSeconds, body);
+    if (end == Process::End::cancelled || (end == Process::End::died && process->isCancelled())) throw MeasureCancelled();
     MeasureReply reply;
     if (end == Process::End::answered) reply = measureReplyFrom(body);
     if (end == Process::End::answered && reply.fatal.empty()) return reply;
     failure = !reply.fatal.empty() ? reply.fatal : end == Process::End::died ? process->describeEnd() : fmt::format("did not finish within {:g} s", options.timeoutSeconds);
+    died = end == Process::End::died;
     process.reset();
     start();
     return std::nullopt;
+  }
+
+  /// One kernel or product that got no answer. A process that ended without a word may have been killed from outside: the work is
+  /// given once more before it is said to fail.
+  MeasureReply alone(const MeasureGroup &group, std::string failure, bool died) {
+    if (died)
+      if (std::optional<MeasureReply> reply = ask(group, failure, died)) return std::move(*reply);
+    return failed(group, failure);
   }
 
   MeasureReply oneByOne(const MeasureGroup &group) {
     MeasureReply all{.bestFirstRun = group.bestFirstRun};
     for (size_t job = 0; job < group.kernels.size(); ++job) {
       std::string failure;
-      const MeasureGroup alone{.bestFirstRun = all.bestFirstRun, .kernels = {group.kernels[job]}, .product = {}};
-      std::optional<MeasureReply> reply = ask(alone, failure);
-      if (!reply) reply = failed(alone, failure);
+      bool died = false;
+      const MeasureGroup single{.bestFirstRun = all.bestFirstRun, .kernels = {group.kernels[job]}, .product = {}};
+      std::optional<MeasureReply> reply;
+      try {
+        reply = ask(single, failure, died);
+        if (!reply) reply = alone(single, failure, died);
+      } catch (const Error &) {  // cancelled, or the GPU is gone: what was measured of the group is kept
+        if (all.results.empty()) throw;
+        return all;
+      }
       for (MeasureResult &result : reply->results) {
         result.job = job;
         all.results.push_back(std::move(result));

@@ -1,12 +1,13 @@
 // The few functions of libnvidia-ml.so.1 that are used, by our own declarations; enumerators are those of its stable interface.
 #include "runtime/Nvml.h"
 
+#include "runtime/SharedLibrary.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <dlfcn.h>
 #include <utility>
 
 namespace weft::runtime {
@@ -18,7 +19,7 @@ enum Clock : int { smClock = 1, memoryClock = 2 };
 constexpr int gpuTemperature = 0;
 
 struct Library {
-  void *handle = nullptr;
+  const SharedLibrary handle;
   std::string problem;
   int (*initialize)() = nullptr;
   const char *(*errorText)(int) = nullptr;
@@ -30,9 +31,9 @@ struct Library {
   int (*temperature)(void *, int, unsigned *) = nullptr;
   int (*throttling)(void *, unsigned long long *) = nullptr;
 
-  Library() : handle(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    if (!handle) {
-      problem = fmt::format("no NVML: {}", dlerror());
+  Library() : handle("libnvidia-ml.so.1") {
+    if (!handle.isOpen()) {
+      problem = fmt::format("no NVML: {}", handle.problem());
       return;
     }
     find("nvmlInit_v2", initialize), find("nvmlErrorString", errorText);
@@ -46,9 +47,8 @@ struct Library {
 
 private:
   template <typename Function>
-  void find(const char *name, Function &function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    if (!function && problem.empty()) problem = fmt::format("NVML has no {}", name);
+  void find(const char *name, Function *&function) {
+    if (!handle.find(name, function) && problem.empty()) problem = fmt::format("NVML has no {}", name);
   }
 };
 

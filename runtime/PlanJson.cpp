@@ -3,6 +3,7 @@
 #include "runtime/Artifact.h"
 
 #include "kernel/Error.h"
+#include "kernel/ProductMembers.h"
 
 #include <concepts>
 #include <limits>
@@ -44,19 +45,7 @@ void members(auto &&visit, Is<PlanParameter> auto &parameter) {
 }
 
 void members(auto &&visit, Is<MatrixProduct> auto &shape) {
-  visit("batch", shape.batch);
-  visit("m", shape.m);
-  visit("n", shape.n);
-  visit("k", shape.k);
-  visit("batchStrideA", shape.batchStrideA);
-  visit("strideAm", shape.strideAm);
-  visit("strideAk", shape.strideAk);
-  visit("batchStrideB", shape.batchStrideB);
-  visit("strideBk", shape.strideBk);
-  visit("strideBn", shape.strideBn);
-  visit("batchStrideC", shape.batchStrideC);
-  visit("strideCm", shape.strideCm);
-  visit("strideCn", shape.strideCn);
+  for (const auto &[name, member] : productMembers) visit(name, shape.*member);
 }
 
 void members(auto &&visit, Is<PlanLibraryProduct> auto &product) {

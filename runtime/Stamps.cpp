@@ -25,7 +25,6 @@ bool isHash(const std::string &text) {
 
 /// Whole or not at all.
 void writeReplacing(const std::filesystem::path &file, const std::string &text) {
-  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
   std::filesystem::path next = file;
   next += ".next";
   writeFile(next, text);
@@ -72,9 +71,12 @@ Stamps readStamps(const std::filesystem::path &file) {
 }
 
 void addStamps(const Stamps &stamps, const std::filesystem::path &file) {
-  Stamps all = readStamps(file);
-  for (const auto &[hash, stamp] : stamps) all[hash] = stamp;
   try {
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+    std::filesystem::create_directories(folder);
+    const FolderLock lock(folder);
+    Stamps all = readStamps(file);
+    for (const auto &[hash, stamp] : stamps) all[hash] = stamp;
     writeReplacing(file, printStamps(all));
   } catch (const std::system_error &error) {
     throw Error::badInput("the store of verified kernels cannot be written: {}", error.what());

@@ -37,7 +37,8 @@ const Stamps &shippedStamps();
 std::filesystem::path machineStampsFile();
 /// Empty if there is no such file.
 Stamps readStamps(const std::filesystem::path &file);
-/// Adds to the file as one step: readers see the old or the new one. Throws Error(badInput) when it cannot be written.
+/// Adds to the file as one step: readers see the old or the new one, and of several processes that add at once none loses what
+/// another adds. Throws Error(badInput) when it cannot be written.
 void addStamps(const Stamps &stamps, const std::filesystem::path &file);
 
 /// What is stamped of a text: hash of text, headers it includes, flags and architecture; not the NVRTC that built it.

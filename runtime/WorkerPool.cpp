@@ -161,7 +161,7 @@ public:
 
   void run() {
     workers.resize(size_t(std::clamp<int64_t>(int64_t(jobs.size()), 0, options.workers)));
-    while (true) {
+    while (!isCancelled()) {
       for (std::unique_ptr<WorkerProcess> &worker : workers)
         while (nextJob < jobs.size() && (!worker || !worker->job))
           start(worker);
@@ -171,6 +171,8 @@ public:
   }
 
 private:
+  bool isCancelled() const { return options.cancelled && options.cancelled->load(); }
+
   void start(std::unique_ptr<WorkerProcess> &worker) {
     if (!worker) worker = std::make_unique<WorkerProcess>(options.executable, options.timeoutSeconds);
     const size_t job = nextJob++;
@@ -188,7 +190,8 @@ private:
       if (busy) first = std::min(first, worker->deadline);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now()).count();
-    poll(polled.data(), polled.size(), int(std::clamp<int64_t>(left, 0, 1000)));
+    const int64_t longest = options.cancelled ? 100 : 1000;
+    poll(polled.data(), polled.size(), int(std::clamp<int64_t>(left, 0, longest)));
     for (size_t i = 0; i < workers.size(); ++i)
       if (workers[i] && workers[i]->job) serve(workers[i], polled[i].revents != 0);
   }

@@ -4,6 +4,7 @@
 
 #include "runtime/WorkerProtocol.h"
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -21,9 +22,11 @@ struct PoolOptions {
   std::filesystem::path executable;  ///< started with buildWorkerArgument
   int workers = 1;
   double timeoutSeconds = 60;        ///< for one job
+  const std::atomic<bool> *cancelled = nullptr;
 };
 
-/// Runs all jobs; `finished` is called on this thread once a job, in the order in which they end.
+/// Runs all jobs; `finished` is called on this thread once a job, in the order in which they end. Once `cancelled` is true, the
+/// workers are ended, and jobs without an outcome get none.
 void runJobs(const std::vector<WorkerRequest> &jobs, const PoolOptions &options,
              const std::function<void(size_t job, JobOutcome outcome)> &finished);
 

@@ -30,8 +30,8 @@ std::vector<runtime::BuildResult> buildAll(const std::vector<runtime::BuildReque
 
 ProfileRunOptions gpuOptions() {
   ProfileRunOptions options{.architecture = architecture()};
-  options.startMeasurer = [](int gpu) { return runtime::startMeasureProcess({.gpu = gpu}); };
-  options.build = buildAll;
+  options.startMeasurer = [](int gpu, const std::atomic<bool> &cancelled) { return runtime::startMeasureProcess({.gpu = gpu, .cancelled = &cancelled}); };
+  options.build = [](const auto &requests, const std::atomic<bool> &) { return buildAll(requests); };
   return options;
 }
 

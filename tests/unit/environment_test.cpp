@@ -5,6 +5,7 @@
 #include "runtime/Build.h"
 #include "runtime/Environment.h"
 #include "runtime/Files.h"
+#include "runtime/LibrarySearch.h"
 #include "runtime/Nvrtc.h"
 #include "tests/support/TemporaryTestFolder.h"
 
@@ -74,6 +75,17 @@ TEST_CASE("wheels: the newest layout first") {
   writeFile(site / "nvidia/cu13/lib/libnvrtc.so.12", "");
   writeFile(site / "nvidia/cu13/lib/libnvrtc.so.13", "");
   CHECK(nvrtcIn(site / "nvidia/cu13/lib").filename() == "libnvrtc.so.13");
+}
+
+TEST_CASE("Python environments: of the current folder, then around the executable, each once") {
+  const TemporaryTestFolder root;
+  for (const char *folder : {"here/.venv/lib/python3.11", "repository/.venv/lib/python3.12", "repository/.venv/lib/python3.11", "elsewhere/.venv/lib/python3.9"})
+    fs::create_directories(root / folder);
+  const fs::path own = root / "repository/.venv/lib", program = root / "repository/build/portable/bin/weft";
+  CHECK(environmentFolders(root / "here", program) == std::vector<fs::path>{root / "here/.venv/lib/python3.11/site-packages", own / "python3.11/site-packages",
+                                                                           own / "python3.12/site-packages"});
+  CHECK(environmentFolders(root / "repository", program) == std::vector<fs::path>{own / "python3.11/site-packages", own / "python3.12/site-packages"});
+  CHECK(environmentFolders(root / "elsewhere/inner", "").empty());
 }
 
 TEST_CASE("WEFT_NVRTC = none means none") {

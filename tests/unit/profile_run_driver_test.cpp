@@ -9,8 +9,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 using namespace weft;
 using namespace weft::driver;
@@ -55,7 +57,7 @@ private:
   runtime::MeasureGreeting hello{.gpu = "NVIDIA H200", .architecture = "sm_90", .protocol = "fake"};
 };
 
-std::vector<runtime::BuildResult> pretendToBuild(const std::vector<runtime::BuildRequest> &requests) {
+std::vector<runtime::BuildResult> pretendToBuild(const std::vector<runtime::BuildRequest> &requests, const std::atomic<bool> &) {
   std::vector<runtime::BuildResult> results(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) results[i].cubin = requests[i].text;
   return results;
@@ -63,7 +65,7 @@ std::vector<runtime::BuildResult> pretendToBuild(const std::vector<runtime::Buil
 
 ProfileRunOptions fakeOptions(size_t lives = std::numeric_limits<size_t>::max()) {
   ProfileRunOptions options{.architecture = "sm_90a"};
-  options.startMeasurer = [lives](int) { return std::make_unique<FakeMeasurer>(lives); };
+  options.startMeasurer = [lives](int, const std::atomic<bool> &) { return std::make_unique<FakeMeasurer>(lives); };
   options.build = pretendToBuild;
   return options;
 }
@@ -130,8 +132,8 @@ TEST_CASE("a kernel that does not build is a failed row, and the others are meas
   const ProfileSpace space = chainSpace();
   TestStore test;
   ProfileRunOptions options = fakeOptions();
-  options.build = [](const std::vector<runtime::BuildRequest> &requests) {
-    std::vector<runtime::BuildResult> results = pretendToBuild(requests);
+  options.build = [](const std::vector<runtime::BuildRequest> &requests, const std::atomic<bool> &cancelled) {
+    std::vector<runtime::BuildResult> results = pretendToBuild(requests, cancelled);
     for (size_t i = 0; i < results.size(); i += 3) results[i].error = "error: no\nmore lines";
     return results;
   };
@@ -175,11 +177,63 @@ TEST_CASE("an interrupt and a spent budget keep what was measured") {
   }
 }
 
+namespace {
+
+/// Measures some groups, then hangs until it is cancelled.
+class HangingMeasurer : public FakeMeasurer {
+public:
+  HangingMeasurer(size_t groups, const std::atomic<bool> &cancelled) : groups(groups), cancelled(cancelled) {}
+  runtime::MeasureReply measure(const runtime::MeasureGroup &group) override {
+    if (groups-- > 0) return FakeMeasurer::measure(group);
+    while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    throw runtime::MeasureCancelled();
+  }
+
+private:
+  size_t groups;
+  const std::atomic<bool> &cancelled;
+};
+
+}  // namespace
+
+TEST_CASE("a budget and an interrupt cancel compilers and measuring that would go on, and lose no row") {
+  const ProfileSpace space = chainSpace();
+  for (const bool byInterrupt : {false, true}) {
+    TestStore test;
+    std::atomic<bool> interrupted = false, buildWasCancelled = false;
+    ProfileRunOptions options = fakeOptions();
+    options.interrupted = &interrupted;
+    options.startMeasurer = [](int, const std::atomic<bool> &cancelled) { return std::make_unique<HangingMeasurer>(2, cancelled); };
+    options.build = [&, lots = 0](const std::vector<runtime::BuildRequest> &requests, const std::atomic<bool> &cancelled) mutable {
+      if (lots++ == 0) return pretendToBuild(requests, cancelled);
+      while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      buildWasCancelled = true;
+      return std::vector<runtime::BuildResult>(requests.size(), {.error = runtime::cancelledError});
+    };
+    if (!byInterrupt) options.budgetSeconds = 0.5;
+    options.progress = [&](const ProfileProgress &progress) { interrupted = byInterrupt && progress.done > 0; };
+    const auto begin = std::chrono::steady_clock::now();
+    const ProfileOutcome outcome = runProfile(space, test.store, options);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+    CHECK(outcome.end == (byInterrupt ? ProfileEnd::interrupted : ProfileEnd::budget));
+    CHECK(outcome.lostGpus.empty());
+    CHECK(buildWasCancelled == (space.items.size() > 64));
+    const Profile profile = test.store.read();
+    CHECK(profile.rowCount() == outcome.progress.done);
+    CHECK(outcome.rowsOfGpu == std::vector<size_t>{outcome.progress.done});
+    CHECK(profile.rowCount() > 0);
+    for (const auto &[hash, kernel] : profile.kernels)
+      for (const auto &[line, row] : kernel.rows) CHECK(row.reason.find(runtime::cancelledError) == std::string::npos);
+    CHECK(runProfile(space, test.store, fakeOptions()).skipped == profile.rowCount());
+    CHECK(test.store.read().rowCount() == space.items.size());
+  }
+}
+
 TEST_CASE("no compiler is an error, not a failed row") {
   const ProfileSpace space = chainSpace();
   TestStore test;
   ProfileRunOptions options = fakeOptions();
-  options.build = [](const auto &) -> std::vector<runtime::BuildResult> { throw Error::unsupported("no NVRTC"); };
+  options.build = [](const auto &, const auto &) -> std::vector<runtime::BuildResult> { throw Error::unsupported("no NVRTC"); };
   CHECK_THROWS_WITH(runProfile(space, test.store, options), Catch::Contains("no NVRTC"));
   CHECK(test.store.read().rowCount() == 0);
 }

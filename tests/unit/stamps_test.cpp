@@ -6,6 +6,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace weft;
 using namespace weft::runtime;
 
@@ -80,3 +85,33 @@ TEST_CASE("the hash of a text follows its headers and its architecture") {
 }
 
 TEST_CASE("the shipped store is well-formed") { CHECK_NOTHROW(shippedStamps()); }
+
+TEST_CASE("processes that add at once lose no stamp") {
+  const test::TemporaryTestFolder folder;
+  const std::filesystem::path file = folder.path() / "deep" / "verified.txt";
+  constexpr std::array digits = {'1', '2', '3', '4', '5', '6', '7', '8'};
+  constexpr int each = 20;
+  const auto hashOf = [](char digit, int n) { return std::string(62, digit) + fmt::format("{:02}", n); };
+  std::vector<pid_t> children;
+  for (const char digit : digits) {
+    children.push_back(fork());
+    REQUIRE(children.back() >= 0);
+    if (children.back() > 0) continue;
+    for (int n = 0; n < each; ++n) {
+      Stamp stamp = sample(digit);
+      stamp.textHash = hashOf(digit, n);
+      addStamps({{stamp.textHash, stamp}}, file);
+    }
+    _exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  const Stamps all = readStamps(file);
+  CHECK(all.size() == digits.size() * each);
+  for (const char digit : digits)
+    for (int n = 0; n < each; ++n) CHECK(all.contains(hashOf(digit, n)));
+  CHECK(std::distance(std::filesystem::directory_iterator(file.parent_path()), {}) == 1);
+}

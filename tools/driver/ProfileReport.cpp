@@ -107,7 +107,7 @@ nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report
   const char *ends[] = {"finished", "budget", "interrupted"};
   return {{"store", store}, {"measured", outcome.progress.measured}, {"slow", outcome.progress.slow}, {"failed", outcome.progress.failed},
           {"seconds", outcome.progress.seconds}, {"skipped", outcome.skipped}, {"left", outcome.progress.total - outcome.progress.done},
-          {"end", ends[int(outcome.end)]}, {"lostGpus", outcome.lostGpus}, {"protocol", outcome.protocol},
+          {"end", ends[int(outcome.end)]}, {"rowsOfGpu", outcome.rowsOfGpu}, {"lostGpus", outcome.lostGpus}, {"protocol", outcome.protocol},
           {"rankCorrelation", families}, {"failures", report.failures}};
 }
 

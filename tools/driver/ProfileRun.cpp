@@ -41,6 +41,7 @@ struct Done {
   Work work;
   MeasureReply reply;
   std::string protocol;
+  int gpu = -1;  ///< none: it failed before
 };
 
 std::string oneLine(const std::string &text) {
@@ -79,6 +80,7 @@ public:
       std::vector<std::jthread> threads;
       const StopOnExit stopOnExit{*this};
       measuring = options.gpus;
+      outcome.rowsOfGpu.resize(size_t(options.gpus));
       for (int gpu = 0; gpu < options.gpus; ++gpu) threads.emplace_back([this, gpu] { measureThread(gpu); });
       threads.emplace_back([this] { buildThread(); });
       collect();
@@ -130,6 +132,7 @@ private:
   void stop() {
     const std::lock_guard lock(mutex);
     stopping = true;
+    cancelled = true;
     changed.notify_all();
   }
 
@@ -174,7 +177,8 @@ private:
                           .architecture = options.architecture, .extraFlags = {}});
       built.push_back(i);
     }
-    const std::vector<runtime::BuildResult> results = options.build(requests);
+    const std::vector<runtime::BuildResult> results = options.build(requests, cancelled);
+    if (cancelled || isInterrupted()) return;  // what has no cubin now is no fault of the kernels
     std::map<size_t, Work> open;  // by kernel
     for (size_t r = 0; r < results.size(); ++r) {
       const size_t kernel = space.items[built[r]].kernel;
@@ -192,7 +196,7 @@ private:
       }
     }
     for (auto &[kernel, work] : open) offer(std::move(work));
-    if (!isInterrupted()) offerFailures(failures);  // an interrupt ends the compilers, too: no fault of the kernels
+    offerFailures(failures);
   }
 
   void offer(Work work) {
@@ -214,7 +218,7 @@ private:
   // --- measuring ------------------------------------------------------------------------------------------------------
   void measureThread(int gpu) {
     try {
-      const std::unique_ptr<runtime::Measurer> measurer = options.startMeasurer(gpu);
+      const std::unique_ptr<runtime::Measurer> measurer = options.startMeasurer(gpu, cancelled);
       const runtime::MeasureGreeting &hello = measurer->greeting();
       const std::string protocol = fmt::format("{}, {}, {}, at the start {}", hello.protocol, hello.gpu, hello.driver, hello.clocks);
       {
@@ -231,20 +235,24 @@ private:
         const std::lock_guard lock(mutex);
         double &best = bestFirstRun[subject];
         if (reply.bestFirstRun > 0 && (!(best > 0) || reply.bestFirstRun < best)) best = reply.bestFirstRun;
-        finished.push_back({.work = std::move(*work), .reply = std::move(reply), .protocol = protocol});
+        finished.push_back({.work = std::move(*work), .reply = std::move(reply), .protocol = protocol, .gpu = gpu});
         --inFlight;
         changed.notify_all();
       }
     } catch (const std::exception &error) {
       const std::lock_guard lock(mutex);
-      const auto *known = dynamic_cast<const Error *>(&error);
-      if (!lostError) lostError.emplace(known ? known->kind : ErrorKind::checkFailed, error.what());
-      outcome.lostGpus.push_back(fmt::format("GPU {}: {}", gpu, error.what()));
+      if (!stopping) noteLost(gpu, error);  // else whatever it was, the run is over
       if (held.contains(std::this_thread::get_id())) --inFlight;
     }
     const std::lock_guard lock(mutex);
     --measuring;
     changed.notify_all();
+  }
+
+  void noteLost(int gpu, const std::exception &error) {
+    const auto *known = dynamic_cast<const Error *>(&error);
+    if (!lostError) lostError.emplace(known ? known->kind : ErrorKind::checkFailed, error.what());
+    outcome.lostGpus.push_back(fmt::format("GPU {}: {}", gpu, error.what()));
   }
 
   std::string subjectOf(const Work &work) const {
@@ -308,8 +316,8 @@ private:
   }
 
   void take(Done &done) {
-    ++outcome.progress.done;
-    if (done.work.product == SIZE_MAX) outcome.progress.done += done.work.items.size() - 1;
+    outcome.progress.done += done.work.product == SIZE_MAX ? done.reply.results.size() : 1;  // a cancelled group has fewer results
+    if (done.gpu >= 0) outcome.rowsOfGpu[size_t(done.gpu)] += done.reply.results.size();
     for (MeasureResult &result : done.reply.results) takeResult(done, result);
   }
 
@@ -376,6 +384,7 @@ private:
   size_t nextProduct = 0;
   int measuring = 0, inFlight = 0;
   bool building = true, stopping = false, lastWasProduct = true;
+  std::atomic<bool> cancelled = false;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Measuring a profile's space: kernels are built ahead on all cores while GPUs measure, one thread and one process each, and
 // rows are committed as they come. Nothing here knows CUDA: builders and measurers are handed in.
 //
-// Invariant: what was measured is in the store when run() returns or throws, whatever ended it.
+// Invariant: what was measured is in the store when run() returns or throws, whatever ended it; a budget or an interrupt ends
+// compilers at once and measuring processes after a grace of seconds.
 #pragma once
 
 #include "runtime/Build.h"
@@ -26,8 +27,9 @@ struct ProfileRunOptions {
   int gpus = 1;
   double budgetSeconds = 0;                ///< 0: until all is measured
   std::atomic<bool> *interrupted = nullptr;  ///< set by a signal handler
-  std::function<std::unique_ptr<runtime::Measurer>(int gpu)> startMeasurer;
-  std::function<std::vector<runtime::BuildResult>(const std::vector<runtime::BuildRequest> &)> build;
+  /// Both end early once `cancelled` is true, within seconds, with what they have.
+  std::function<std::unique_ptr<runtime::Measurer>(int gpu, const std::atomic<bool> &cancelled)> startMeasurer;
+  std::function<std::vector<runtime::BuildResult>(const std::vector<runtime::BuildRequest> &, const std::atomic<bool> &cancelled)> build;
   std::function<void(const ProfileProgress &)> progress;  ///< called on this thread, a few times a second
 };
 
@@ -38,6 +40,7 @@ struct ProfileOutcome {
   size_t skipped = 0;           ///< measured by an earlier run
   ProfileEnd end = ProfileEnd::finished;
   std::string protocol;         ///< of the first GPU
+  std::vector<size_t> rowsOfGpu;  ///< by GPU: rows that it measured
   std::vector<std::string> lostGpus;  ///< GPUs that could not be used (any more), and why; the others went on
 };
 

@@ -6,10 +6,13 @@
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/Describe.h"
+#include "models/Models.h"
 #include "runtime/Executor.h"
+#include "runtime/Files.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/Emission.h"
+#include "tools/driver/ScaledGraph.h"
 
 #include <algorithm>
 #include <cmath>
@@ -46,13 +49,20 @@ private:
   DescribedOps described;
 };
 
+/// A model as it is compiled on small extents.
+struct ScaledSource {
+  ModelFlags model;
+  ChoiceFlags choices;
+  Phase first = Phase::import;
+  std::map<std::string, int64_t> dims;
+};
+
 /// The model compiled anew, in memory.
 class ScaledModel {
 public:
-  ScaledModel(const runtime::Plan &plan, const std::string &part, const TargetFlags &target)
-      : target(target), compilation(modelFlags(plan, part), choiceFlags(plan), target) {
-    compilation.import();
-    const Selected selected = compilation.select(compilation.propose(Phase::import));
+  ScaledModel(const ScaledSource &source, const TargetFlags &target) : target(target), compilation(source.model, source.choices, target) {
+    compilation.import(source.first);
+    const Selected selected = compilation.select(compilation.propose(source.first));
     const select::Selection &selection = selected.best().selection;
     planned = buildPlan(selection.problem(), selection.best(), compilation.costModel().device(), false);
   }
@@ -72,20 +82,6 @@ public:
   GraphOp graph() const { return *compilation.graph().getOps<GraphOp>().begin(); }
 
 private:
-  static ModelFlags modelFlags(const runtime::Plan &plan, const std::string &part) {
-    ModelFlags flags;
-    flags.model = plan.model;
-    flags.part = part;
-    flags.dtype = plan.dtype;
-    for (const auto &[name, extent] : scaledDims(plan.dims)) flags.dims.push_back(fmt::format("{}={}", name, extent));
-    return flags;
-  }
-  static ChoiceFlags choiceFlags(const runtime::Plan &plan) {
-    ChoiceFlags flags;
-    flags.variant = plan.variant;
-    return flags;
-  }
-
   const TargetFlags &target;
   Compilation compilation;
   PlannedKernels planned;
@@ -134,6 +130,50 @@ std::string partOf(const runtime::Plan &plan, const TargetFlags &target) {
   throw Error::unsupported("no part of '{}' takes the arguments of this plan", plan.model);
 }
 
+/// A preset is built with other dimensions.
+ScaledSource presetSource(const runtime::Plan &plan, const TargetFlags &target) {
+  ScaledSource source{.model = {}, .choices = {}, .dims = scaledDims(plan.dims)};
+  source.model.model = plan.model;
+  source.model.part = partOf(plan, target);
+  source.model.dtype = plan.dtype;
+  for (const auto &[name, extent] : source.dims) source.model.dims.push_back(fmt::format("{}={}", name, extent));
+  source.choices.variant = plan.variant;
+  return source;
+}
+
+/// The most multiplications that the interpreter is asked for: some seconds of it.
+constexpr double mostFlop = 4e8;
+
+bool isPreset(const std::string &name) {
+  return std::ranges::any_of(models::presets(), [&](const models::Preset &preset) { return preset.name == name; });
+}
+
+ScaledSource fileSource(const ScaledGraph &graph, const std::string &name, const runtime::TemporaryFolder &folder) {
+  ScaledSource source{.model = {}, .choices = {}, .first = Phase::fuse, .dims = graph.dims};
+  source.model.model = folder.path() / (name + ".mlir");
+  runtime::writeFile(source.model.model, graph.text);
+  return source;
+}
+
+/// The artifact's own graph on small extents. Where it holds on to its extents: the preset of that name, with other dimensions; or the
+/// graph as it is, if it is small enough.
+ScaledSource sourceOf(const runtime::Artifact &artifact, const TargetFlags &target, const runtime::TemporaryFolder &folder) {
+  const runtime::Plan &plan = artifact.plan;
+  std::string reason;
+  try {
+    return fileSource(scaledGraph(artifact.graph, plan.dims), plan.model, folder);
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported) throw;
+    reason = error.what();
+  }
+  if (isPreset(plan.model)) return presetSource(plan, target);
+  double flop = 0;
+  for (const runtime::PlanKernel &kernel : plan.kernels) flop += kernel.flop;
+  if (flop > mostFlop)
+    throw Error::unsupported("{}; on these it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for", reason, flop, mostFlop);
+  return fileSource(plainGraph(artifact.graph), plan.model, folder);
+}
+
 }  // namespace
 
 std::map<std::string, int64_t> scaledDims(const std::map<std::string, int64_t> &dims) {
@@ -150,8 +190,10 @@ std::map<std::string, int64_t> scaledDims(const std::map<std::string, int64_t> &
   return small;
 }
 
-ScaledCheck checkScaled(const runtime::Plan &plan, const TargetFlags &target, const runtime::cuda::Context &context, uint64_t seed) {
-  ScaledModel model(plan, partOf(plan, target), target);
+ScaledCheck checkScaled(const runtime::Artifact &artifact, const TargetFlags &target, const runtime::cuda::Context &context, uint64_t seed) {
+  const runtime::TemporaryFolder folder(std::filesystem::temp_directory_path() / "weft-verify");
+  const ScaledSource source = sourceOf(artifact, target, folder);
+  ScaledModel model(source, target);
   GraphOp graph = model.graph();
   const ValueNames nameOf(graph);
   const std::vector<TensorValue> arguments = randomArguments(graph, seed);
@@ -171,7 +213,7 @@ ScaledCheck checkScaled(const runtime::Plan &plan, const TargetFlags &target, co
   executor.launch(entry, stream.handle());
   stream.synchronize();
 
-  ScaledCheck check{.dims = scaledDims(plan.dims), .kernels = executor.plan().kernels.size(), .results = {}};
+  ScaledCheck check{.dims = source.dims, .kernels = executor.plan().kernels.size(), .results = {}};
   const std::vector<TensorValue> exact = interpreted(graph, arguments, seed, false), rounded = interpreted(graph, arguments, seed, true);
   mlir::Operation *terminator = graph.getBody().front().getTerminator();
   for (size_t n = 0; n < exact.size(); ++n) {

@@ -1,4 +1,4 @@
-// A plan's model again on small odd extents: the same passes and choices, another plan, run whole on a GPU and compared with
+// An artifact's model again on small odd extents: the same graph, another plan, run whole on a GPU and compared with
 // the interpreter (design rule 6).
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace weft::runtime {
-struct Plan;
+struct Artifact;
 }
 
 namespace weft::driver {
@@ -33,8 +33,8 @@ struct ScaledCheck {
 /// Small extents for the dimensions that the plan was compiled with: odd batch and sequence, heads of 8, equal where equal.
 std::map<std::string, int64_t> scaledDims(const std::map<std::string, int64_t> &dims);
 
-/// Throws Error(unsupported) where the plan's model is no preset or has no such variant at these extents, or where there is
-/// no NVRTC.
-ScaledCheck checkScaled(const runtime::Plan &plan, const TargetFlags &target, const runtime::cuda::Context &context, uint64_t seed);
+/// The artifact's graph is compiled on smaller extents (ScaledGraph.h); where it holds on to them, the preset that it is of, or the graph
+/// as it is. Throws Error(unsupported) where none of these can be interpreted in reasonable time, and where there is no NVRTC.
+ScaledCheck checkScaled(const runtime::Artifact &artifact, const TargetFlags &target, const runtime::cuda::Context &context, uint64_t seed);
 
 }  // namespace weft::driver

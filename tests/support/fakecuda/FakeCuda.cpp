@@ -13,10 +13,11 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace {
 
-constexpr int ok = 0, outOfMemory = 2, noDevice = 100, invalidImage = 200, notFound = 500, notReady = 600, illegalAddress = 700;
+constexpr int ok = 0, outOfMemory = 2, noDevice = 100, invalidImage = 200, notFound = 500, notReady = 600, illegalAddress = 700, launchFailed = 719;
 
 FakeCudaSettings settings;
 FakeCudaCounters counters;
@@ -33,6 +34,7 @@ struct Module {
 struct Event {
   int64_t nanoseconds = 0;
 };
+bool hangs = false, isGone = false;
 int64_t nanosecondsNow = 0;  ///< what launches took so far, where they take time at all
 struct Stream {
   std::vector<std::function<void()>> *captured = nullptr;
@@ -51,10 +53,14 @@ void enqueue(void *handle, std::function<void()> work) {
   else work();
 }
 
-void readSettings() {
+std::filesystem::path besideTheLibrary(const char *name) {
   Dl_info info{};
-  dladdr(reinterpret_cast<void *>(&readSettings), &info);
-  std::ifstream file(std::filesystem::path(info.dli_fname).parent_path() / "fakecuda.txt");
+  dladdr(reinterpret_cast<void *>(&besideTheLibrary), &info);
+  return std::filesystem::path(info.dli_fname).parent_path() / name;
+}
+
+void readSettings() {
+  std::ifstream file(besideTheLibrary("fakecuda.txt"));
   std::map<std::string, int64_t> values;
   std::string name;
   for (int64_t value = 0; file >> name >> value;) values[name] = value;
@@ -63,17 +69,30 @@ void readSettings() {
   };
   set("initResult", settings.initResult), set("version", settings.version), set("gpus", settings.gpus);
   set("launchNanoseconds", settings.launchNanoseconds), set("blockNanoseconds", settings.blockNanoseconds);
+  set("hangAtLaunch", settings.hangAtLaunch), set("vanishAtLaunch", settings.vanishAtLaunch);
   set("capability", settings.capability), set("memoryBytes", settings.memoryBytes);
 }
 
 void runKernel(const Function &function, int64_t blocks, const std::vector<uint64_t> &arguments, Stream &stream) {
   ++counters.kernelLaunches;
   nanosecondsNow += settings.launchNanoseconds + blocks * settings.blockNanoseconds;
+  hangs |= counters.kernelLaunches == settings.hangAtLaunch;
+  if (counters.kernelLaunches == settings.vanishAtLaunch) {
+    isGone = true;
+    std::ofstream(besideTheLibrary("gone")) << "no process finds the GPU any more\n";
+  }
   if (function.behaviour == "hang") stream.state = notReady;
   if (function.behaviour == "fault") stream.state = illegalAddress;
   const auto pointer = [&](size_t index) { return reinterpret_cast<char *>(arguments.at(index)); };
   if (function.behaviour == "copy") std::memcpy(pointer(1), pointer(0), function.bytes);
   if (function.behaviour == "key") std::memcpy(pointer(1), pointer(2), 16);
+}
+
+/// What waiting for work answers; where the GPU hangs, it never does.
+int waited(int state) {
+  ++counters.synchronizations;
+  while (hangs) pause();
+  return isGone ? launchFailed : state;
 }
 
 }  // namespace
@@ -84,13 +103,13 @@ FakeCudaCounters *fakeCudaCounters() { return &counters; }
 
 int cuInit(unsigned) {
   readSettings();
-  if (settings.gpus == 0) return noDevice;
+  if (settings.gpus == 0 || std::filesystem::exists(besideTheLibrary("gone"))) return noDevice;
   return settings.initResult;
 }
 int cuGetExportTable(const void **, const void *) { return notFound; }  // NVRTC asks any driver that it finds
 int cuDriverGetVersion(int *version) { return *version = settings.version, ok; }
 int cuGetErrorName(int result, const char **name) {
-  *name = result == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : result == invalidImage ? "CUDA_ERROR_INVALID_IMAGE" : "CUDA_ERROR_OTHER";
+  *name = result == launchFailed ? "CUDA_ERROR_LAUNCH_FAILED" : result == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : result == invalidImage ? "CUDA_ERROR_INVALID_IMAGE" : "CUDA_ERROR_OTHER";
   return ok;
 }
 int cuGetErrorString(int, const char **text) { return *text = "as the stand-in was told", ok; }
@@ -105,7 +124,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = size_t(settings.me
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = &settings, ok; }
 int cuDevicePrimaryCtxRelease_v2(int) { return ok; }
 int cuCtxSetCurrent(void *) { return ok; }
-int cuCtxSynchronize() { return ++counters.synchronizations, ok; }
+int cuCtxSynchronize() { return waited(ok); }
 int cuMemGetInfo_v2(size_t *free, size_t *total) {
   *total = size_t(settings.memoryBytes);
   *free = size_t(settings.memoryBytes - counters.allocatedBytes);
@@ -140,14 +159,14 @@ int cuMemsetD32Async(uint64_t to, unsigned value, size_t words, void *stream) {
 }
 int cuStreamCreate(void **stream, unsigned) { return *stream = new Stream, ok; }
 int cuStreamDestroy_v2(void *stream) { return delete static_cast<Stream *>(stream), ok; }
-int cuStreamSynchronize(void *stream) { return ++counters.synchronizations, streamOf(stream).state; }
+int cuStreamSynchronize(void *stream) { return waited(streamOf(stream).state); }
 int cuStreamQuery(void *stream) { return ++counters.synchronizations, streamOf(stream).state; }
 int cuStreamWaitEvent(void *, void *, unsigned) { return ok; }
 int cuStreamIsCapturing(void *stream, int *status) { return *status = streamOf(stream).captured != nullptr, ok; }
 int cuEventCreate(void **event, unsigned) { return *event = new Event, ok; }
 int cuEventDestroy_v2(void *event) { return delete static_cast<Event *>(event), ok; }
 int cuEventRecord(void *event, void *) { return static_cast<Event *>(event)->nanoseconds = nanosecondsNow, ok; }
-int cuEventSynchronize(void *) { return ok; }
+int cuEventSynchronize(void *) { return waited(ok); }
 int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
   const int64_t elapsed = static_cast<Event *>(end)->nanoseconds - static_cast<Event *>(start)->nanoseconds;
   return *milliseconds = settings.launchNanoseconds > 0 ? float(double(elapsed) * 1e-6) : 1, ok;

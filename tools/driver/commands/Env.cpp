@@ -38,10 +38,9 @@ std::string text(const nlohmann::json &environment) {
   for (const auto &[name, member] : {std::pair("NVRTC", "nvrtc"), std::pair("cuBLASLt", "cublasLt")}) {
     const nlohmann::json &found = environment[member];
     const std::string library = found["library"];
-    result += library.empty() ? fmt::format("{}: none; searched:\n", name)
-                              : fmt::format("{} {}: {}\n", name, found["version"].get<std::string>(), library);
-    if (library.empty())
-      for (const nlohmann::json &place : found["searched"]) result += "  " + place.get<std::string>() + "\n";
+    result += library.empty() ? fmt::format("{}: none; searched, in this order:\n", name)
+                              : fmt::format("{} {}: {}; searched before it was found:\n", name, found["version"].get<std::string>(), library);
+    for (const nlohmann::json &place : found["searched"]) result += "  " + place.get<std::string>() + "\n";
   }
   return result + fmt::format("cache: {}\nbuild workers: {}\n", environment["cache"].get<std::string>(),
                               environment["workers"].get<int>());

@@ -93,9 +93,10 @@ private:
 };
 
 /// Starts measuring processes and refuses GPUs that the profile is not for.
-std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device, const std::string &architecture, int timeoutSeconds) {
+std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device, const std::string &architecture, int timeoutSeconds,
+                                                 const std::atomic<bool> &cancelled) {
   std::unique_ptr<runtime::Measurer> measurer =
-      runtime::startMeasureProcess({.gpu = gpu, .timeoutSeconds = double(timeoutSeconds), .executable = {}});
+      runtime::startMeasureProcess({.gpu = gpu, .timeoutSeconds = double(timeoutSeconds), .executable = {}, .cancelled = &cancelled});
   const std::string &own = measurer->greeting().architecture;
   if (!architecture.starts_with(own))
     throw Error::unsupported("GPU {} ({}) is {}; a profile of {} needs {}", gpu, measurer->greeting().gpu, own, device.name, architecture);
@@ -104,8 +105,9 @@ std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device, 
   return measurer;
 }
 
-std::vector<runtime::BuildResult> buildQuietly(const std::vector<runtime::BuildRequest> &requests) {
+std::vector<runtime::BuildResult> buildQuietly(const std::vector<runtime::BuildRequest> &requests, const std::atomic<bool> &cancelled) {
   runtime::BuildOptions options;
+  options.cancelled = &cancelled;
   options.headers = codegen::deviceHeaders();
   return runtime::build(requests, options);
 }
@@ -117,6 +119,8 @@ std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
   if (outcome.end != ProfileEnd::finished)
     text += fmt::format("{}: {} of {} left; the same command goes on\n", outcome.end == ProfileEnd::budget ? "the budget is spent" : "interrupted",
                         progress.total - progress.done, progress.total);
+  if (outcome.rowsOfGpu.size() > 1)
+    for (size_t gpu = 0; gpu < outcome.rowsOfGpu.size(); ++gpu) text += fmt::format("GPU {}: {} rows\n", gpu, formatCount(int64_t(outcome.rowsOfGpu[gpu])));
   for (const std::string &gpu : outcome.lostGpus) text += "lost " + gpu + "\n";
   return text;
 }
@@ -144,7 +148,7 @@ int measure(const ProfileFlags &flags, bool json) {
   const InterruptGuard guard;
   ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = flags.budgetSeconds,
                             .interrupted = &interrupted,
-                            .startMeasurer = [&](int gpu) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds); },
+                            .startMeasurer = [&](int gpu, const std::atomic<bool> &cancelled) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled); },
                             .build = buildQuietly, .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
   const ProfileOutcome outcome = runProfile(space, store, options);
   console.clear();

@@ -98,13 +98,13 @@ struct WholeVerdict {
   }
 };
 
-WholeVerdict wholeVerdict(const VerifyFlags &flags, const runtime::Plan &plan, const runtime::cuda::Context &context) {
+WholeVerdict wholeVerdict(const VerifyFlags &flags, const runtime::Artifact &artifact, const runtime::cuda::Context &context) {
   if (flags.kernelsOnly || !flags.kernel.empty()) return {.check = {}, .reason = "not asked for"};
   TargetFlags target;
-  target.deviceName = plan.device;
-  target.target = plan.target;
+  target.deviceName = artifact.plan.device;
+  target.target = artifact.plan.target;
   try {
-    return {.check = checkScaled(plan, target, context, flags.seed), .reason = {}};
+    return {.check = checkScaled(artifact, target, context, flags.seed), .reason = {}};
   } catch (const runtime::cuda::DriverError &) {
     throw;
   } catch (const Error &error) {
@@ -155,7 +155,7 @@ int verifyArtifact(const VerifyFlags &flags, bool asJson) {
     progress.clear();
   }
   writeStamps(flags, artifact, verdicts, context.gpu().name);
-  const WholeVerdict whole = wholeVerdict(flags, artifact.plan, context);
+  const WholeVerdict whole = wholeVerdict(flags, artifact, context);
   const auto count = [&](auto predicate) { return std::count_if(verdicts.begin(), verdicts.end(), predicate); };
   const auto failed = count([](const KernelVerdict &verdict) { return verdict.failed(); });
   const auto agreed = count([](const KernelVerdict &verdict) { return verdict.result && verdict.result->passed(); });
