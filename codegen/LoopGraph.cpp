@@ -203,8 +203,12 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.name == "local_softmax") return localSoftmax(op, value, coordinates);
   if (op.name == "reduce_subvectors") return reduceSubVectors(op, name, coordinates);
   if (op.name == "global_scaling") return globalScaling(op, name, coordinates);
-  if (op.name == "identity" || op.name == "transpose") return evaluate(op.operands[0], coordinates);
+  if (op.name == "softmax_dx") return softmaxDx(op, name, coordinates);
+  if (op.name == "layer_norm_dx" || op.name == "rms_norm_dx") return normDx(op, name, coordinates);
+  if (op.name == "layer_norm_dw" || op.name == "rms_norm_dw") return normDw(op, value, coordinates);
+  if (op.name == "identity" || op.name == "transpose" || op.name == "broadcast") return evaluate(op.operands[0], coordinates);
   if (op.name == "slice") return slice(op, coordinates);
+  if (op.name == "pad") return pad(op, name, coordinates);
   if (op.name == "concat") return concat(op, name, coordinates);
   if (op.name == "split_axis") return splitAxis(op, coordinates);
   if (op.name == "merge_axes") return mergeAxes(op, coordinates);
@@ -221,7 +225,8 @@ int GraphBuilder::spelled(const BodyOp &op, const std::string &name, const Coord
     const std::string name = constant("float", attribute, floatLiteral(numberOf(op, attribute)));
     for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole)) text.replace(at, hole.size(), name);
   }
-  if (text.find("weft::") != std::string::npos) graph.headers.insert("weft/math.cuh");
+  const bool isSlope = text.find("weft::slope::") != std::string::npos;
+  if (text.find("weft::") != std::string::npos) graph.headers.insert(isSlope ? "weft/slope.cuh" : "weft/math.cuh");
   std::vector<int> operands;
   for (int operand : op.operands) operands.push_back(evaluate(operand, coordinates));
   return pointwise(text, operands, name);

@@ -14,14 +14,15 @@ const Index &GraphBuilder::indexOf(int value, int64_t dimension, const Coordinat
   return coordinates.at.at(own[dimension]);
 }
 
-/// Excluded elements become -inf. Queries are aligned to the end of the keys.
+/// Excluded elements become -inf, or `fill`. Queries are aligned to the end of the keys.
 int GraphBuilder::mask(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const int x = op.operands[0];
   const std::string kind = textOf(op, "kind");
   std::vector<int> operands = {evaluate(x, coordinates)};
   const int64_t keyDimension = integerOf(op, "key");
   const Index key = indexOf(x, keyDimension, coordinates);
-  const std::string keyText = elementText(key), otherwise = " ? {0} : weft::negativeInfinity";
+  const std::string fill = op.attributes.contains("fill") ? floatLiteral(numberOf(op, "fill")) : "weft::negativeInfinity";
+  const std::string keyText = elementText(key), otherwise = " ? {0} : " + fill;
   if (kind == "padding") {
     operands.push_back(evaluate(op.operands[1], coordinates));
     return pointwise(keyText + " < {1}" + otherwise, operands, name, {key});
@@ -143,7 +144,10 @@ int GraphBuilder::rotary(const BodyOp &op, const std::string &name, const Coordi
   graph.nodes[turn].type = "weft::Rotation";
   graph.headers.insert("weft/math.cuh");
   const std::string first = halved ? fmt::format("{} < {}", here, half) : fmt::format("{} % 2 == 0", here);
-  return pointwise(fmt::format("{{0}} * {{2}}.cosine + ({} ? -{{1}} : {{1}}) * {{2}}.sine", first),
+  const bool isReverse = op.attributes.contains("direction");
+  const char *text = isReverse ? "{{0}} * {{2}}.cosine + ({} ? {{1}} : -{{1}}) * {{2}}.sine"
+                               : "{{0}} * {{2}}.cosine + ({} ? -{{1}} : {{1}}) * {{2}}.sine";
+  return pointwise(fmt::format(fmt::runtime(text), first),
                    {evaluate(x, coordinates), evaluate(x, other), turn}, name, {at});
 }
 

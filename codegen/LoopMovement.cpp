@@ -61,6 +61,26 @@ int GraphBuilder::slice(const BodyOp &op, const Coordinates &coordinates) {
   return evaluate(op.operands[0], moved);
 }
 
+/// The operand under the condition that the element lies in it, else zero.
+int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes, &to = kernel.values[op.results[0]].axes;
+  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const int64_t start = integerOf(op, "start"), extent = kernel.axes[from[axis]].extent;
+  const Index &index = coordinates.at.at(to[axis]);
+  const bool wholeVectors = !index.varies() || (index.multipleOf % space.width == 0 && start % space.width == 0 && extent % space.width == 0);
+  const std::string at = wholeVectors ? baseText(index) : elementText(index);
+  const std::string inside = fmt::format("{0} >= {1} && {0} < {2}", at, start, start + extent);
+  Coordinates moved = coordinates;
+  copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
+  moved.at[from[axis]] = scaled(index, 1, -start);
+  moved.condition = coordinates.condition.empty() ? inside : fmt::format("{} && {}", coordinates.condition, inside);
+  moved.conditionStep |= index.step;
+  moved.conditionPerElement |= index.varies() && !wholeVectors;
+  Index used = index;
+  if (wholeVectors) used.perElement = 0;
+  return pointwise(fmt::format("{} ? {{0}} : 0.0f", inside), {evaluate(op.operands[0], moved)}, name, {used});
+}
+
 /// Each operand under the condition that the element lies in it, joined by a chain of choices.
 int GraphBuilder::concat(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const std::vector<int> &to = kernel.values[op.results[0]].axes;

@@ -1,5 +1,5 @@
-// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp, LoopNormalization.cpp, LoopMovement.cpp
-// and LoopMasks.cpp.
+// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp, LoopNormalization.cpp, LoopGradients.cpp,
+// LoopMovement.cpp and LoopMasks.cpp.
 #pragma once
 
 #include "codegen/LoopGraph.h"
@@ -62,6 +62,12 @@ private:
   int64_t rowLength() const;
   std::string rowLengthText() const;
 
+  // LoopGradients.cpp
+  int softmaxDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int normalized(int x, int mean, int rstd, const Coordinates &coordinates);
+  int normDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int normDw(const BodyOp &op, int value, const Coordinates &coordinates);
+
   // LoopMasks.cpp
   const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
   int mask(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
@@ -73,6 +79,7 @@ private:
   Index scaled(const Index &index, int64_t factor, int64_t summand) const;
   Index divided(const Index &index, int64_t divisor, int64_t modulus) const;
   int slice(const BodyOp &op, const Coordinates &coordinates);
+  int pad(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int concat(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int splitAxis(const BodyOp &op, const Coordinates &coordinates);
   int mergeAxes(const BodyOp &op, const Coordinates &coordinates);

@@ -77,6 +77,23 @@ IterationSpace ContractOp::iterationSpace() {
   return builder.take();
 }
 
+/// Each operand gives its place to the gradient: "phi,bji->phbj" has dA = "phbj,bji->phi" and dB = "phi,phbj->bji". Every letter
+/// of an operand is in the result or in the other operand (contract_c4), so both are einsums; letters that the operand
+/// lacks (the queries of a group, for its keys) are summed there.
+mlir::LogicalResult ContractOp::differentiate(Derivation &derivation) {
+  const Einsum einsum = einsumOf(*this);
+  const std::optional<double> scale = getScale() ? std::optional(getScale()->convertToDouble()) : std::nullopt;
+  const auto product = [&](const Einsum &spec, mlir::Value a, mlir::Value b, mlir::Type like) {
+    auto gradient = ContractOp::create(derivation.builder(), derivation.location(), spec.text(), a, b, scale,
+                                       axisNames(like), toDType(like));
+    return Term{&derivation, gradient.getResult(), {}};
+  };
+  const mlir::Value dy = derivation.upstream().value;
+  derivation.give(0, [&] { return product({einsum.result, einsum.b, einsum.a}, dy, getB(), getA().getType()); });
+  derivation.give(1, [&] { return product({einsum.a, einsum.result, einsum.b}, getA(), dy, getB().getType()); });
+  return mlir::success();
+}
+
 double ContractOp::flop() {
   const std::map<char, int64_t> extentOf =
       inferExtents(einsumOf(*this), extents(getA().getType()), extents(getB().getType()));

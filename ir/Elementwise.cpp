@@ -104,8 +104,26 @@ mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
                                       << extents(x)[dim] << " is odd";
   if (getStyle() != "halved" && getStyle() != "interleaved")
     return broken(*this, "rotary_c4") << "unknown style \"" << getStyle() << "\"; supported: halved, interleaved";
+  if (getDirection() && getDirection() != "reverse")
+    return broken(*this, "rotary_c5") << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
   return checkPositive(*this, "rotary_c3", "base", getBase().convertToDouble());
 }
+
+namespace {
+
+mlir::LogicalResult checkPart(mlir::Operation *op, const std::string &name) {
+  const mlir::Type x = op->getOperand(0).getType(), condition = op->getOperand(1).getType();
+  if (!mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x)))
+    return broken(op, name + "_c1") << x << " is not a tensor of floats";
+  return allOf(checkElementType(op, name + "_c2", "the condition", condition, fromDType(op->getContext(), DType::i1)),
+               checkExtents(op, name + "_c2", "the condition", condition, extents(x)),
+               checkElementType(op, name + "_c3", "the result", op->getResult(0).getType(), x));
+}
+
+}  // namespace
+
+mlir::LogicalResult KeepIfOp::verifyOwnConstraints() { return checkPart(*this, "keep_if"); }
+mlir::LogicalResult ZeroIfOp::verifyOwnConstraints() { return checkPart(*this, "zero_if"); }
 
 }  // namespace weft
 

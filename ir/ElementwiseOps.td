@@ -3,12 +3,15 @@
 //   spelling   CUDA expression over float: {0}, {1}, ... are the operands, {name} a numeric attribute
 //   flop       per result element
 //   reference  C++ expression in double over a, b, c (the operands) with getters of the op in scope
+//   derivative the gradient of each operand as a formula over dy, the operands a, b, c and the result y (ir/Derivation.h), "" for
+//              an operand that has none; an empty list for an op that cannot be differentiated
 // An op with constraints beyond elementwise_c1 to c5 sets ownConstraints and defines verifyOwnConstraints() in C++; one
 // whose operands differ in type sets ownTypes and checks them there.
 #ifndef WEFT_ELEMENTWISE_OPS_TD
 #define WEFT_ELEMENTWISE_OPS_TD
 
-class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, string reference, list<Trait> traits = []>
+class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, string reference, list<string> derivative,
+                       list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit ownConstraints = 0;
   bit ownTypes = 0;
@@ -22,6 +25,7 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
       # "::llvm::StringRef scalarSpelling() { return \"" # spelling # "\"; }\n"
       # "double evaluateScalar(::llvm::ArrayRef<double> values);\n"
       # "::llvm::LogicalResult verifyConstraints();\n"
+      # !if(!empty(derivative), "", "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n")
       # !if(ownConstraints, "::llvm::LogicalResult verifyOwnConstraints();\n", "") # extraMembers;
   let definitions = "double $cppClass::evaluateScalar(::llvm::ArrayRef<double> values) {\n"
       # "[[maybe_unused]] const auto at = [&](size_t n) { return n < values.size() ? values[n] : 0.0; };\n"
@@ -30,18 +34,27 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
       # "::llvm::LogicalResult $cppClass::verifyConstraints() {\n"
       # "if (::mlir::failed(::weft::verifyElementwise(*this, " # !if(ownTypes, "true", "false") # ")))"
       # " return ::mlir::failure();\n"
-      # "return " # !if(ownConstraints, "verifyOwnConstraints()", "::mlir::success()") # ";\n}\n";
+      # "return " # !if(ownConstraints, "verifyOwnConstraints()", "::mlir::success()") # ";\n}\n"
+      # !if(!empty(derivative), "",
+            "::llvm::LogicalResult $cppClass::differentiate(::weft::Derivation &derivation) {\n"
+            # "[[maybe_unused]] const ::weft::Term dy = derivation.upstream(), y = derivation.result();\n"
+            # "[[maybe_unused]] const ::weft::Term a = derivation.operand(0), b = derivation.operand(1);\n"
+            # "[[maybe_unused]] const ::weft::Term c = derivation.operand(2);\n"
+            # !interleave(!foreach(n, !range(!size(derivative)),
+                  !if(!empty(derivative[n]), "",
+                      "derivation.give(" # n # ", [&] { return " # derivative[n] # "; });\n")), "")
+            # "return ::mlir::success();\n}\n");
 }
 
-class Weft_Unary<string mnemonic, string spelling, int flopPerElement, string reference>
-    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference> {
+class Weft_Unary<string mnemonic, string spelling, int flopPerElement, string reference, list<string> derivative>
+    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, derivative> {
   let arguments = (ins Weft_Tensor:$x);
   let builders = [OpBuilder<(ins "::mlir::Value":$x), [{ ::weft::buildElementwise($_state, {x}); }]>];
 }
 
 // `along` lists, for each dimension of b, the dimension of a that it runs along; absent: equal extents.
-class Weft_Binary<string mnemonic, string spelling, int flopPerElement, string reference>
-    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference> {
+class Weft_Binary<string mnemonic, string spelling, int flopPerElement, string reference, list<string> derivative>
+    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, derivative> {
   let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, OptionalAttr<DenseI64ArrayAttr>:$along);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b), [{ ::weft::buildElementwise($_state, {a, b}); }]>,
@@ -51,28 +64,56 @@ class Weft_Binary<string mnemonic, string spelling, int flopPerElement, string r
     }]>];
 }
 
+// The gradient of a function's operand from dy and the function's operand or its result.
+class Weft_Dx<string mnemonic, string spelling, int flopPerElement, string reference>
+    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, []> {
+  let arguments = (ins Weft_Tensor:$dy, Weft_Tensor:$from);
+  let builders = [OpBuilder<(ins "::mlir::Value":$dy, "::mlir::Value":$from), [{
+    ::weft::buildElementwise($_state, {dy, from});
+  }]>];
+}
+
 //===-- Activations and functions -------------------------------------------------------------------------------===//
 
-def Weft_ReluOp     : Weft_Unary<"relu", "weft::relu({0})", 0, "a > 0 || std::isnan(a) ? a : 0.0">;
-def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5, "0.5 * a * (1 + std::erf(a / std::sqrt(2.0)))">;
+def Weft_ReluOp     : Weft_Unary<"relu", "weft::relu({0})", 0, "a > 0 || std::isnan(a) ? a : 0.0", ["make<ReluDxOp>(dy, y)"]>;
+def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5, "0.5 * a * (1 + std::erf(a / std::sqrt(2.0)))",
+    ["make<GeluDxOp>(dy, a)"]>;
 def Weft_GeluTanhOp : Weft_Unary<"gelu_tanh", "weft::geluTanh({0})", 9,
-    "0.5 * a * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)))">;
-def Weft_SiluOp     : Weft_Unary<"silu", "weft::silu({0})", 4, "a / (1 + std::exp(-a))">;
-def Weft_TanhOp     : Weft_Unary<"tanh", "weft::tanh({0})", 1, "std::tanh(a)">;
-def Weft_SigmoidOp  : Weft_Unary<"sigmoid", "weft::sigmoid({0})", 3, "1 / (1 + std::exp(-a))">;
-def Weft_ExpOp      : Weft_Unary<"exp", "weft::exp({0})", 1, "std::exp(a)">;
-def Weft_RsqrtOp    : Weft_Unary<"rsqrt", "weft::rsqrt({0})", 2, "1 / std::sqrt(a)">;
+    "0.5 * a * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)))",
+    ["make<GeluTanhDxOp>(dy, a)"]>;
+def Weft_SiluOp     : Weft_Unary<"silu", "weft::silu({0})", 4, "a / (1 + std::exp(-a))", ["make<SiluDxOp>(dy, a)"]>;
+def Weft_TanhOp     : Weft_Unary<"tanh", "weft::tanh({0})", 1, "std::tanh(a)", ["make<TanhDxOp>(dy, y)"]>;
+def Weft_SigmoidOp  : Weft_Unary<"sigmoid", "weft::sigmoid({0})", 3, "1 / (1 + std::exp(-a))", ["make<SigmoidDxOp>(dy, y)"]>;
+def Weft_ExpOp      : Weft_Unary<"exp", "weft::exp({0})", 1, "std::exp(a)", ["dy * y"]>;
+def Weft_RsqrtOp    : Weft_Unary<"rsqrt", "weft::rsqrt({0})", 2, "1 / std::sqrt(a)", ["make<RsqrtDxOp>(dy, y)"]>;
+
+//===-- Their derivatives ---------------------------------------------------------------------------------------===//
+
+def Weft_ReluDxOp     : Weft_Dx<"relu_dx", "{1} <= 0.0f ? 0.0f : {0}", 0, "b <= 0 ? 0.0 : a">;
+def Weft_GeluDxOp     : Weft_Dx<"gelu_dx", "{0} * weft::slope::gelu({1})", 11,
+    "a * (0.5 * (1 + std::erf(b / std::sqrt(2.0))) + b * std::exp(-0.5 * b * b) / std::sqrt(2 * 3.14159265358979323846))">;
+def Weft_GeluTanhDxOp : Weft_Dx<"gelu_tanh_dx", "{0} * weft::slope::geluTanh({1})", 18,
+    "a * (0.5 * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * b)))"
+    " + 0.5 * b * std::sqrt(2.0 / 3.14159265358979323846) * (1 + 3 * 0.044715 * b * b)"
+    " / std::pow(std::cosh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * b)), 2))">;
+def Weft_SiluDxOp     : Weft_Dx<"silu_dx", "{0} * weft::slope::silu({1})", 8,
+    "a * (1 + b / (1 + std::exp(b))) / (1 + std::exp(-b))">;
+def Weft_TanhDxOp     : Weft_Dx<"tanh_dx", "{0} * (1.0f - {1} * {1})", 3, "a * (1 - b * b)">;
+def Weft_SigmoidDxOp  : Weft_Dx<"sigmoid_dx", "{0} * {1} * (1.0f - {1})", 3, "a * b * (1 - b)">;
+def Weft_RsqrtDxOp    : Weft_Dx<"rsqrt_dx", "-0.5f * {0} * {1} * {1} * {1}", 4, "-0.5 * a * b * b * b">;
 
 //===-- Arithmetic ----------------------------------------------------------------------------------------------===//
 
-def Weft_AddOp      : Weft_Binary<"add", "{0} + {1}", 1, "a + b">;
-def Weft_SubOp      : Weft_Binary<"sub", "{0} - {1}", 1, "a - b">;
-def Weft_MulOp      : Weft_Binary<"mul", "{0} * {1}", 1, "a * b">;
-def Weft_DivOp      : Weft_Binary<"div", "{0} / {1}", 1, "a / b">;
-def Weft_BiasOp     : Weft_Binary<"bias", "{0} + {1}", 1, "a + b"> { let ownConstraints = 1; }
-def Weft_ResidualOp : Weft_Binary<"residual", "{0} + {1}", 1, "a + b"> { let ownConstraints = 1; }
+def Weft_AddOp      : Weft_Binary<"add", "{0} + {1}", 1, "a + b", ["dy", "dy"]>;
+def Weft_SubOp      : Weft_Binary<"sub", "{0} - {1}", 1, "a - b", ["dy", "dy * -1.0"]>;
+def Weft_MulOp      : Weft_Binary<"mul", "{0} * {1}", 1, "a * b", ["dy * b", "dy * a"]>;
+def Weft_DivOp      : Weft_Binary<"div", "{0} / {1}", 1, "a / b", ["dy / b", "dy * y / b * -1.0"]>;
+def Weft_EqualOp    : Weft_Binary<"equal", "{0} == {1} ? 1.0f : 0.0f", 0, "a == b ? 1.0 : 0.0", ["", ""]>;
+def Weft_BiasOp     : Weft_Binary<"bias", "{0} + {1}", 1, "a + b", ["dy", "dy"]> { let ownConstraints = 1; }
+def Weft_ResidualOp : Weft_Binary<"residual", "{0} + {1}", 1, "a + b", ["dy", "dy"]> { let ownConstraints = 1; }
 
-def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor().convertToDouble()"> {
+def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor().convertToDouble()",
+    ["dy * getFactor().convertToDouble()"]> {
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, F64Attr:$factor);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "double":$factor), [{
@@ -81,7 +122,7 @@ def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor
   }]>];
 }
 
-def Weft_CastOp : Weft_Elementwise<"cast", "{0}", 0, "a"> {
+def Weft_CastOp : Weft_Elementwise<"cast", "{0}", 0, "a", ["dy"]> {
   let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$x);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::weft::DType":$dtype), [{
@@ -90,7 +131,8 @@ def Weft_CastOp : Weft_Elementwise<"cast", "{0}", 0, "a"> {
   }]>];
 }
 
-def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a != 0 ? b : c"> {
+def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a != 0 ? b : c",
+    ["", "make<KeepIfOp>(dy, a)", "make<ZeroIfOp>(dy, a)"]> {
   let ownConstraints = 1;
   let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$condition, Weft_Tensor:$a, Weft_Tensor:$b);
@@ -100,10 +142,24 @@ def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a 
   }]>];
 }
 
+// The two halves of a select: x where the condition holds (does not hold), zero elsewhere.
+class Weft_Part<string mnemonic, string spelling, string reference, string derivative>
+    : Weft_Elementwise<mnemonic, spelling, 0, reference, [derivative]> {
+  let ownConstraints = 1;
+  let ownTypes = 1;
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$condition);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$condition), [{
+    ::weft::buildElementwise($_state, {x, condition});
+  }]>];
+}
+def Weft_KeepIfOp : Weft_Part<"keep_if", "{1} != 0.0f ? {0} : 0.0f", "b != 0 ? a : 0.0", "make<KeepIfOp>(dy, b)">;
+def Weft_ZeroIfOp : Weft_Part<"zero_if", "{1} != 0.0f ? 0.0f : {0}", "b != 0 ? 0.0 : a", "make<ZeroIfOp>(dy, b)">;
+
 //===-- Ops of coordinates: no scalar meaning by value alone ----------------------------------------------------===//
 
 // Bits of the mask: SPEC.md, section Dropout bits.
-def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<double>::quiet_NaN()"> {
+def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<double>::quiet_NaN()",
+    ["make<DropoutOp>(dy, getP().convertToDouble(), int64_t(getStream()))"]> {
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, F64Attr:$p, I64Attr:$stream);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "double":$p, "int64_t":$stream), [{
@@ -113,30 +169,35 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
   }]>];
 }
 
-// Rotates pairs of the `dim` axis by position * base^(-2 i / extent).
-def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()"> {
+// Rotates pairs of the `dim` axis by position * base^(-2 i / extent), or back by it.
+def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()",
+    ["make<RotaryOp>(dy, int64_t(getPosition()), int64_t(getDim()), getBase().convertToDouble(), getStyle(), !isReverse())"]> {
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr, "10000.0">:$base,
-                       DefaultValuedStrAttr<StrAttr, "halved">:$style);
+                       DefaultValuedStrAttr<StrAttr, "halved">:$style, OptionalAttr<StrAttr>:$direction);
+  let extraMembers = "bool isReverse() { return getDirection() == \"reverse\"; }\n";
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$position, "int64_t":$dim,
-                                 CArg<"double", "10000.0">:$base, CArg<"::llvm::StringRef", "\"halved\"">:$style), [{
+                                 CArg<"double", "10000.0">:$base, CArg<"::llvm::StringRef", "\"halved\"">:$style,
+                                 CArg<"bool", "false">:$isReverse), [{
     ::weft::buildElementwise($_state, {x});
     Properties &properties = $_state.getOrAddProperties<Properties>();
     properties.position = $_builder.getI64IntegerAttr(position);
     properties.dim = $_builder.getI64IntegerAttr(dim);
     properties.base = $_builder.getF64FloatAttr(base);
     properties.style = $_builder.getStringAttr(style);
+    if (isReverse) properties.direction = $_builder.getStringAttr("reverse");
   }]>];
 }
 
-// Excluded elements become -inf. `aux`: lengths of a padding mask (one per position `along` an axis), table of a block mask.
-def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()"> {
+// Excluded elements become -inf, or `fill`. `aux`: lengths of a padding mask (one per position `along` an axis), table of a block mask.
+def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()", ["filledWithZeros(dy)", ""]> {
   let ownConstraints = 1;
   let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$aux, StrAttr:$kind, OptionalAttr<I64Attr>:$query,
                        I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along, OptionalAttr<I64Attr>:$left,
-                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size);
+                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size, OptionalAttr<F64Attr>:$fill);
   let extraMembers = [{
+    ::weft::Term filledWithZeros(const ::weft::Term &x);
     static MaskOp causal(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
                          int64_t key);
     static MaskOp window(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,

@@ -37,6 +37,19 @@ MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Va
   return op;
 }
 
+//===-- Derivative ----------------------------------------------------------------------------------------------===//
+
+/// The same mask of another tensor: gradients pass where elements do and are zero where they are excluded.
+Term MaskOp::filledWithZeros(const Term &x) {
+  mlir::OpBuilder &builder = x.derivation->builder();
+  auto op = mlir::cast<MaskOp>(builder.clone(*getOperation()));
+  op.getXMutable().assign(x.value);
+  op.getResult().setType(mlir::cast<mlir::RankedTensorType>(x.value.getType()));
+  op->setLoc(x.derivation->location());
+  op.setFillAttr(builder.getF64FloatAttr(0));
+  return {x.derivation, op.getResult(), {}};
+}
+
 //===-- Constraints ---------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -77,6 +90,8 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
                          checkPresent(*this, getKind(), "along", getAlong().has_value(), has.along),
                          checkPresent(*this, getKind(), "second operand", getAux() != nullptr, has.aux))))
     return mlir::failure();
+  if (getFill() && !getFill()->isFinite())
+    return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
   return allOf(verifyAxesAndSizes(), checkFloatResult());
 }
 

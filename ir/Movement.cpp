@@ -40,6 +40,13 @@ IterationSpace TransposeOp::iterationSpace() {
   return builder.take();
 }
 double TransposeOp::flop() { return 0; }
+mlir::LogicalResult TransposeOp::differentiate(Derivation &derivation) {
+  llvm::SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [dimension, source] : llvm::enumerate(getPermutation()))
+    inverse[source] = static_cast<int64_t>(dimension);
+  derivation.give(0, [&] { return make<TransposeOp>(derivation.upstream(), llvm::ArrayRef<int64_t>(inverse)); });
+  return mlir::success();
+}
 
 //===-- slice and concat ----------------------------------------------------------------------------------------===//
 
@@ -88,6 +95,13 @@ mlir::LogicalResult SliceOp::verifyConstraints() {
 }
 IterationSpace SliceOp::iterationSpace() { return spaceExcept(*this, getAxis()); }
 double SliceOp::flop() { return 0; }
+mlir::LogicalResult SliceOp::differentiate(Derivation &derivation) {
+  const int64_t axis = static_cast<int64_t>(getAxis());
+  derivation.give(0, [&] {
+    return make<PadOp>(derivation.upstream(), axis, static_cast<int64_t>(getStart()), extents(getX().getType())[axis]);
+  });
+  return mlir::success();
+}
 
 void ConcatOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::ValueRange parts, int64_t axis) {
   int64_t extent = 0;
@@ -119,6 +133,16 @@ mlir::LogicalResult ConcatOp::verifyConstraints() {
 }
 IterationSpace ConcatOp::iterationSpace() { return spaceExcept(*this, getAxis()); }
 double ConcatOp::flop() { return 0; }
+mlir::LogicalResult ConcatOp::differentiate(Derivation &derivation) {
+  const int64_t axis = static_cast<int64_t>(getAxis());
+  int64_t start = 0;
+  for (auto [number, part] : llvm::enumerate(getParts())) {
+    const int64_t size = extents(part.getType())[axis];
+    derivation.give(static_cast<unsigned>(number), [&] { return make<SliceOp>(derivation.upstream(), axis, start, size); });
+    start += size;
+  }
+  return mlir::success();
+}
 
 //===-- split_axis and merge_axes -------------------------------------------------------------------------------===//
 
@@ -178,6 +202,14 @@ IterationSpace SplitAxisOp::iterationSpace() {
   return splitSpace(*this, 0, 1, static_cast<int>(getAxis()), static_cast<int>(getSizes().size()));
 }
 double SplitAxisOp::flop() { return 0; }
+mlir::LogicalResult SplitAxisOp::differentiate(Derivation &derivation) {
+  const int64_t axis = static_cast<int64_t>(getAxis());
+  derivation.give(0, [&] {
+    return make<MergeAxesOp>(derivation.upstream(), axis, static_cast<int64_t>(getSizes().size()),
+                             llvm::StringRef(axisNames(getX().getType())[axis]));
+  });
+  return mlir::success();
+}
 
 void MergeAxesOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
                         int64_t count, llvm::StringRef name) {
@@ -212,6 +244,16 @@ IterationSpace MergeAxesOp::iterationSpace() {
   return splitSpace(*this, 1, 0, static_cast<int>(getAxis()), static_cast<int>(getCount()));
 }
 double MergeAxesOp::flop() { return 0; }
+mlir::LogicalResult MergeAxesOp::differentiate(Derivation &derivation) {
+  const size_t axis = static_cast<size_t>(getAxis()), count = static_cast<size_t>(getCount());
+  const std::vector<int64_t> all = extents(getX().getType());
+  const std::vector<std::string> names = axisNames(getX().getType());
+  derivation.give(0, [&] {
+    return make<SplitAxisOp>(derivation.upstream(), static_cast<int64_t>(axis), llvm::ArrayRef<int64_t>(all).slice(axis, count),
+                             llvm::ArrayRef<std::string>(names).slice(axis, count));
+  });
+  return mlir::success();
+}
 
 //===-- gather and identity -------------------------------------------------------------------------------------===//
 
@@ -244,6 +286,10 @@ IterationSpace GatherOp::iterationSpace() {
   return builder.independent({{0, 0}}).take();
 }
 double GatherOp::flop() { return 0; }
+mlir::LogicalResult GatherOp::differentiate(Derivation &derivation) {
+  derivation.give(0, [&] { return make<ScatterAddOp>(derivation.upstream(), derivation.operand(1), getTable().getType()); });
+  return mlir::success();
+}
 
 void IdentityOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value x) { buildElementwise(state, x); }
 mlir::LogicalResult IdentityOp::verifyConstraints() {
@@ -254,5 +300,9 @@ mlir::LogicalResult IdentityOp::verifyConstraints() {
 }
 IterationSpace IdentityOp::iterationSpace() { return alignedSpace(*this, {0, 1}); }
 double IdentityOp::flop() { return 0; }
+mlir::LogicalResult IdentityOp::differentiate(Derivation &derivation) {
+  derivation.give(0, [&] { return derivation.upstream(); });
+  return mlir::success();
+}
 
 }  // namespace weft

@@ -56,6 +56,30 @@ mlir::LogicalResult checkNorm(mlir::Operation *op, const std::string &name, int6
 
 }  // namespace
 
+namespace {
+
+/// "y" names the results "y, y_mean, y_rstd".
+mlir::Location withStatisticsNamed(mlir::Location location, llvm::ArrayRef<const char *> statistics) {
+  auto named = mlir::dyn_cast<mlir::NameLoc>(location);
+  if (!named)
+    return location;
+  const std::string own = named.getName().str();
+  std::string all = own;
+  for (const char *statistic : statistics)
+    all += ", " + own + "_" + statistic;
+  return mlir::NameLoc::get(mlir::StringAttr::get(location.getContext(), all), named.getChildLoc());
+}
+
+/// Statistics are saved for the backward pass; nothing is differentiated through them.
+mlir::LogicalResult requirePlainStatistics(mlir::Operation *op, Derivation &derivation) {
+  for (unsigned statistic = 1; statistic < op->getNumResults(); ++statistic)
+    if (derivation.upstream(statistic).value)
+      return op->emitOpError() << "statistic " << statistic << " of a norm has no derivative; compute it with weft.reduce";
+  return mlir::success();
+}
+
+}  // namespace
+
 //===-- softmax -------------------------------------------------------------------------------------------------===//
 
 void SoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis) {
@@ -71,6 +95,12 @@ mlir::LogicalResult SoftmaxOp::verifyConstraints() {
 }
 IterationSpace SoftmaxOp::iterationSpace() { return alignedSpace(*this, {0, 1}, {static_cast<int64_t>(getAxis())}); }
 double SoftmaxOp::flop() { return 4 * count(getX()); }
+mlir::LogicalResult SoftmaxOp::differentiate(Derivation &derivation) {
+  derivation.give(0, [&] {
+    return make<SoftmaxDxOp>(derivation.upstream(), derivation.result(), static_cast<int64_t>(getAxis()));
+  });
+  return mlir::success();
+}
 
 //===-- norms ---------------------------------------------------------------------------------------------------===//
 
@@ -88,6 +118,32 @@ mlir::LogicalResult LayerNormOp::verifyConstraints() {
 }
 IterationSpace LayerNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
 double LayerNormOp::flop() { return 7 * count(getX()); }
+mlir::Operation *LayerNormOp::keepForBackward() {
+  if (!getStatistics().empty())
+    return *this;
+  mlir::OpBuilder builder(*this);
+  auto kept = LayerNormOp::create(builder, withStatisticsNamed(getLoc(), {"mean", "rstd"}), getX(), getGamma(), getBeta(),
+                                  static_cast<int64_t>(getAxis()), getEpsilon().convertToDouble(), true);
+  kept.getY().setType(mlir::cast<mlir::RankedTensorType>(getY().getType()));
+  getY().replaceAllUsesWith(kept.getY());
+  erase();
+  return kept;
+}
+mlir::LogicalResult LayerNormOp::differentiate(Derivation &derivation) {
+  if (mlir::failed(requirePlainStatistics(*this, derivation)))
+    return mlir::failure();
+  const int64_t axis = static_cast<int64_t>(getAxis());
+  const Term dy = derivation.upstream(), x = derivation.operand(0), gamma = derivation.operand(1),
+             mean = derivation.result(1), rstd = derivation.result(2);
+  if (derivation.isWanted(1) || derivation.isWanted(2)) {
+    auto dw = LayerNormDwOp::create(derivation.builder(), derivation.location(), dy.value, x.value, mean.value, rstd.value,
+                                    axis, getGamma().getType(), getBeta().getType());
+    derivation.give(1, [&] { return Term{&derivation, dw.getDgamma(), {}}; });
+    derivation.give(2, [&] { return Term{&derivation, dw.getDbeta(), {}}; });
+  }
+  derivation.give(0, [&] { return make<LayerNormDxOp>(dy, x, gamma, mean, rstd, axis); });
+  return mlir::success();
+}
 
 void RmsNormOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, mlir::Value gamma,
                       int64_t axis, double epsilon, bool withStatistics) {
@@ -103,6 +159,26 @@ mlir::LogicalResult RmsNormOp::verifyConstraints() {
 }
 IterationSpace RmsNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
 double RmsNormOp::flop() { return 4 * count(getX()); }
+mlir::Operation *RmsNormOp::keepForBackward() {
+  if (!getStatistics().empty())
+    return *this;
+  mlir::OpBuilder builder(*this);
+  auto kept = RmsNormOp::create(builder, withStatisticsNamed(getLoc(), {"rstd"}), getX(), getGamma(),
+                                static_cast<int64_t>(getAxis()), getEpsilon().convertToDouble(), true);
+  kept.getY().setType(mlir::cast<mlir::RankedTensorType>(getY().getType()));
+  getY().replaceAllUsesWith(kept.getY());
+  erase();
+  return kept;
+}
+mlir::LogicalResult RmsNormOp::differentiate(Derivation &derivation) {
+  if (mlir::failed(requirePlainStatistics(*this, derivation)))
+    return mlir::failure();
+  const int64_t axis = static_cast<int64_t>(getAxis());
+  const Term dy = derivation.upstream(), x = derivation.operand(0), gamma = derivation.operand(1), rstd = derivation.result(1);
+  derivation.give(1, [&] { return make<RmsNormDwOp>(dy, x, rstd, axis, getGamma().getType()); });
+  derivation.give(0, [&] { return make<RmsNormDxOp>(dy, x, gamma, rstd, axis); });
+  return mlir::success();
+}
 
 //===-- reduce --------------------------------------------------------------------------------------------------===//
 
@@ -137,5 +213,22 @@ IterationSpace ReduceOp::iterationSpace() {
   return builder.take();
 }
 double ReduceOp::flop() { return count(getX()); }
+/// A maximum hands its gradient to all elements that attain it, in equal shares.
+mlir::LogicalResult ReduceOp::differentiate(Derivation &derivation) {
+  llvm::SmallVector<int64_t> kept;
+  for (int64_t dimension = 0; dimension < rankOf(getX().getType()); ++dimension)
+    if (!llvm::is_contained(getAxes(), dimension))
+      kept.push_back(dimension);
+  const Term dy = derivation.upstream(), x = derivation.operand(0), y = derivation.result();
+  derivation.give(0, [&] {
+    if (getKind() == "sum")
+      return make<BroadcastOp>(dy, llvm::ArrayRef<int64_t>(kept), getX().getType());
+    const Term attains = make<EqualOp>(x, y, llvm::ArrayRef<int64_t>(kept));
+    auto ties = ReduceOp::create(derivation.builder(), derivation.location(), "sum", attains.value, getAxes());
+    const Term share = dy / Term{&derivation, ties.getResult(), {}};
+    return attains * Term{&derivation, share.value, mlir::DenseI64ArrayAttr::get(getContext(), kept)};
+  });
+  return mlir::success();
+}
 
 }  // namespace weft

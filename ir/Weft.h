@@ -1,6 +1,7 @@
 // The weft dialect in one header: attributes, ops and the interface every op answers. Meaning: SPEC.md.
 #pragma once
 
+#include "ir/Derivation.h"
 #include "ir/IterationSpace.h"
 #include "ir/Types.h"
 #include "kernel/Configuration.h"

@@ -82,6 +82,12 @@ def WeftOpInterface : OpInterface<"WeftOp"> {
       "double", "evaluateScalar", (ins "::llvm::ArrayRef<double>":$values), [{}], [{
       return std::numeric_limits<double>::quiet_NaN();
     }]>,
+    InterfaceMethod<"The derivative: gives each wanted operand its gradient (ir/Derivation.h). A diagnostic where there is none.",
+      "::llvm::LogicalResult", "differentiate", (ins "::weft::Derivation &":$derivation), [{}], [{
+      return ::weft::noDerivative($_op);
+    }]>,
+    InterfaceMethod<[{The op, or in its place one with the further results that its derivative reads (statistics of rows).}],
+      "::mlir::Operation *", "keepForBackward", (ins), [{}], [{ return $_op; }]>,
   ];
   // Types first, so that an op's own constraints may rely on them.
   let verify = [{

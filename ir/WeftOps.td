@@ -31,14 +31,17 @@ class Weft_Op<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-// An op with a class of its own members: space and flop are defined in the class's .cpp.
+// An op with a class of its own members: space, flop and (if it has one) derivative are defined in the class's .cpp.
 class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
+  bit isDifferentiable = 0;
+  bit keepsMore = 0;  // its derivative reads results that the op need not have
   let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::" # operatorClass # [{; }
     ::weft::IterationSpace iterationSpace();
     double flop();
     ::llvm::LogicalResult verifyConstraints();
-  }];
+  }] # !if(isDifferentiable, "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n", "")
+     # !if(keepsMore, "::mlir::Operation *keepForBackward();\n", "");
 }
 
 include "ir/ElementwiseOps.td"
@@ -46,6 +49,7 @@ include "ir/ElementwiseOps.td"
 //===-- Contraction ---------------------------------------------------------------------------------------------===//
 
 def Weft_ContractOp : Weft_SpaceOp<"contract", "contraction"> {
+  let isDifferentiable = 1;
   let summary = "Einsum of two operands";
   let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, StrAttr:$spec, OptionalAttr<F64Attr>:$scale);
   let results = (outs Weft_Tensor:$result);
@@ -61,6 +65,7 @@ def Weft_ContractOp : Weft_SpaceOp<"contract", "contraction"> {
 //===-- Normalization -------------------------------------------------------------------------------------------===//
 
 def Weft_SoftmaxOp : Weft_SpaceOp<"softmax", "normalization"> {
+  let isDifferentiable = 1;
   let summary = "Softmax along one axis; a row of -inf gives zeros";
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DefaultValuedStrAttr<StrAttr, "zero">:$empty_row);
   let results = (outs Weft_Tensor:$result);
@@ -69,6 +74,8 @@ def Weft_SoftmaxOp : Weft_SpaceOp<"softmax", "normalization"> {
 }
 
 def Weft_LayerNormOp : Weft_SpaceOp<"layer_norm", "normalization"> {
+  let keepsMore = 1;
+  let isDifferentiable = 1;
   let summary = "(x - mean) * rstd * gamma + beta along one axis; mean and rstd as optional results in f32";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, Weft_Tensor:$beta, I64Attr:$axis,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
@@ -79,6 +86,8 @@ def Weft_LayerNormOp : Weft_SpaceOp<"layer_norm", "normalization"> {
 }
 
 def Weft_RmsNormOp : Weft_SpaceOp<"rms_norm", "normalization"> {
+  let keepsMore = 1;
+  let isDifferentiable = 1;
   let summary = "x / sqrt(mean(x^2) + epsilon) * gamma along one axis; rstd as optional result in f32";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, I64Attr:$axis,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
@@ -89,6 +98,7 @@ def Weft_RmsNormOp : Weft_SpaceOp<"rms_norm", "normalization"> {
 }
 
 def Weft_ReduceOp : Weft_SpaceOp<"reduce", "normalization"> {
+  let isDifferentiable = 1;
   let summary = "Sum or maximum over some axes";
   let arguments = (ins Weft_Tensor:$x, StrAttr:$kind, DenseI64ArrayAttr:$axes);
   let results = (outs Weft_Tensor:$result);
@@ -124,6 +134,7 @@ def Weft_GlobalScalingOp : Weft_SpaceOp<"global_scaling", "elementwise"> {
 //===-- Movement ------------------------------------------------------------------------------------------------===//
 
 def Weft_TransposeOp : Weft_SpaceOp<"transpose", "movement"> {
+  let isDifferentiable = 1;
   let summary = "Result dimension d is operand dimension permutation[d]";
   let arguments = (ins Weft_Tensor:$x, DenseI64ArrayAttr:$permutation);
   let results = (outs Weft_Tensor:$result);
@@ -132,6 +143,7 @@ def Weft_TransposeOp : Weft_SpaceOp<"transpose", "movement"> {
 }
 
 def Weft_SliceOp : Weft_SpaceOp<"slice", "movement"> {
+  let isDifferentiable = 1;
   let summary = "`size` positions of one axis from `start` on";
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$start, I64Attr:$size);
   let results = (outs Weft_Tensor:$result);
@@ -140,6 +152,7 @@ def Weft_SliceOp : Weft_SpaceOp<"slice", "movement"> {
 }
 
 def Weft_ConcatOp : Weft_SpaceOp<"concat", "movement"> {
+  let isDifferentiable = 1;
   let summary = "Operands one after the other along one axis";
   let arguments = (ins Variadic<Weft_Tensor>:$parts, I64Attr:$axis);
   let results = (outs Weft_Tensor:$result);
@@ -148,6 +161,7 @@ def Weft_ConcatOp : Weft_SpaceOp<"concat", "movement"> {
 }
 
 def Weft_SplitAxisOp : Weft_SpaceOp<"split_axis", "movement"> {
+  let isDifferentiable = 1;
   let summary = "One axis becomes several of the given sizes, slowest first";
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DenseI64ArrayAttr:$sizes);
   let results = (outs Weft_Tensor:$result);
@@ -157,6 +171,7 @@ def Weft_SplitAxisOp : Weft_SpaceOp<"split_axis", "movement"> {
 }
 
 def Weft_MergeAxesOp : Weft_SpaceOp<"merge_axes", "movement"> {
+  let isDifferentiable = 1;
   let summary = "`count` neighbouring axes from `axis` on become one";
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$count);
   let results = (outs Weft_Tensor:$result);
@@ -165,6 +180,7 @@ def Weft_MergeAxesOp : Weft_SpaceOp<"merge_axes", "movement"> {
 }
 
 def Weft_GatherOp : Weft_SpaceOp<"gather", "movement"> {
+  let isDifferentiable = 1;
   let summary = "Rows of the table's axis 0, one per index";
   let arguments = (ins Weft_Tensor:$table, Weft_Tensor:$indices);
   let results = (outs Weft_Tensor:$result);
@@ -173,12 +189,15 @@ def Weft_GatherOp : Weft_SpaceOp<"gather", "movement"> {
 }
 
 def Weft_IdentityOp : Weft_SpaceOp<"identity", "movement"> {
+  let isDifferentiable = 1;
   let summary = "The operand unchanged: the body of a pure change of layout";
   let arguments = (ins Weft_Tensor:$x);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$x)>];
 }
+
+include "ir/GradientOps.td"
 
 //===-- Structure -----------------------------------------------------------------------------------------------===//
 

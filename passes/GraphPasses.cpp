@@ -8,6 +8,7 @@
 namespace weft {
 
 #define GEN_PASS_DECL
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
 #define GEN_PASS_DEF_FOLDSCALEPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
@@ -37,6 +38,16 @@ template <typename Body> bool reportErrors(mlir::Operation *at, Body body) {
     return false;
   }
 }
+
+struct DifferentiateImpl : impl::DifferentiatePassBase<DifferentiateImpl> {
+  using DifferentiatePassBase::DifferentiatePassBase;
+  void runOnOperation() override {
+    const DifferentiateOptions options{.withRespectTo = {withRespectTo.begin(), withRespectTo.end()},
+                                       .recompute = {recompute.begin(), recompute.end()}};
+    if (mlir::failed(differentiate(getOperation(), options)))
+      signalPassFailure();
+  }
+};
 
 struct FoldScaleImpl : impl::FoldScalePassBase<FoldScaleImpl> {
   void runOnOperation() override { foldScales(getOperation()); }

@@ -5,6 +5,35 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DifferentiatePass : Pass<"differentiate", "::weft::GraphOp"> {
+  let summary = "Forward and backward in one graph";
+  let description = [{
+    Reverse mode; each op states its own derivative. The gradient of a result is a new argument, unless the graph ends in a loss
+    (a scalar, or the result marked `weft.loss`). Everything that the backward ops read of the forward ones is saved, and
+    listed, apart from what `recompute` names.
+    ```mlir
+    weft.graph @layer(%x: !bji, %w: !ui) -> !bju {
+      %h = weft.contract "ui,bji->bju" %w, %x : !ui, !bji -> !bju
+      %y = weft.relu %h : !bju
+      weft.return %y : !bju
+    }
+    // becomes
+    weft.graph @layer(%x: !bji, %w: !ui, %d_y: !bju {weft.gradient_of = "y"})
+        -> (!bju, !bji {weft.gradient_of = "x"}, !ui {weft.gradient_of = "w"}) attributes {weft.saved = ["y"]} {
+      %h = weft.contract "ui,bji->bju" %w, %x : !ui, !bji -> !bju
+      %y = weft.relu %h : !bju
+      %d_h = weft.relu_dx %d_y, %y : !bju
+      %d_w = weft.contract "bju,bji->ui" %d_h, %x : !bju, !bji -> !ui
+      %d_x = weft.contract "ui,bju->bji" %w, %d_h : !ui, !bju -> !bji
+      weft.return %y, %d_x, %d_w : !bju, !bji, !ui
+    }
+    ```
+  }];
+  let options = [
+    ListOption<"withRespectTo", "with-respect-to", "std::string", "names of arguments; default: all that hold floats">,
+    ListOption<"recompute", "recompute", "std::string", "element-wise results that the backward pass computes again">];
+}
+
 def FoldScalePass : Pass<"fold-scale", "::weft::GraphOp"> {
   let summary = "Fold a scale into the contraction that feeds it";
   let description = [{

@@ -10,6 +10,17 @@
 
 namespace weft {
 
+struct DifferentiateOptions {
+  std::vector<std::string> withRespectTo = {};  ///< names of arguments; empty: all that hold floats
+  std::vector<std::string> recompute = {};      ///< element-wise results that the backward pass computes again
+};
+
+/// Appends the backward pass to a graph. Its results gain the gradient of every wanted argument (result attribute
+/// weft.gradient_of), its arguments the gradient of every result (d_NAME), unless the graph ends in a loss: a scalar, or the
+/// result marked weft.loss. Forward tensors that the backward ops read are listed in the graph's attribute weft.saved. Fails with
+/// a diagnostic at the op or argument: no derivative, an argument of integers, a loss that is no scalar, unknown names.
+mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options);
+
 /// Contractions of one tensor with weights that could be one contraction with stacked weights, in graph order.
 struct ProjectionGroup {
   mlir::Value data;

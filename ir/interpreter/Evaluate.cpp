@@ -8,6 +8,7 @@
 #include "ir/interpreter/Masks.h"
 #include "ir/interpreter/Movement.h"
 #include "ir/interpreter/Normalization.h"
+#include "ir/interpreter/NormalizationGradients.h"
 #include "ir/interpreter/Rotary.h"
 #include "kernel/Error.h"
 
@@ -68,6 +69,27 @@ struct Evaluator {
     return results(globalScaling<Real>(operand(0), operand(1), scaling.getAxis(), scaling.getTile()));
   }
 
+  Results operator()(SoftmaxDxOp gradient) const {
+    return results(softmaxDx<Real>(operand(0), operand(1), gradient.getAxis()));
+  }
+  Results operator()(LayerNormDxOp gradient) const {
+    return results(layerNormDx<Real>(operand(0), operand(1), operand(2), operand(3), operand(4), gradient.getAxis()));
+  }
+  Results operator()(LayerNormDwOp gradient) const {
+    const int64_t axis = normalizedAxis(gradient.getAxes());
+    return results(gammaGradient<Real>(operand(0), operand(1), &operand(2), operand(3), axis),
+                   reduce<Real>(operand(0), Reduction::sum, gradient.getAxes()));
+  }
+  Results operator()(RmsNormDxOp gradient) const {
+    return results(rmsNormDx<Real>(operand(0), operand(1), operand(2), operand(3), gradient.getAxis()));
+  }
+  Results operator()(RmsNormDwOp gradient) const {
+    return results(gammaGradient<Real>(operand(0), operand(1), nullptr, operand(2), normalizedAxis(gradient.getAxes())));
+  }
+  Results operator()(ScatterAddOp gradient) const {
+    return results(scatterAdd<Real>(operand(0), operand(1), extents(gradient.getResult().getType())));
+  }
+
   Results operator()(TransposeOp movement) const {
     return results(transpose(operand(0), movement.getPermutation()));
   }
@@ -75,6 +97,12 @@ struct Evaluator {
     return results(slice(operand(0), movement.getAxis(), movement.getStart(), movement.getSize()));
   }
   Results operator()(ConcatOp movement) const { return results(concat(operands, movement.getAxis())); }
+  Results operator()(PadOp movement) const {
+    return results(pad(operand(0), movement.getAxis(), movement.getStart(), movement.getSize()));
+  }
+  Results operator()(BroadcastOp movement) const {
+    return results(broadcast(operand(0), extents(movement.getResult().getType()), movement.getInto()));
+  }
   Results operator()(SplitAxisOp) const { return reshaped(); }
   Results operator()(MergeAxesOp) const { return reshaped(); }
   Results operator()(IdentityOp) const { return reshaped(); }
@@ -91,15 +119,16 @@ struct Evaluator {
   Results operator()(RotaryOp embedding) const {
     const RotaryStyle style = embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved;
     return results(rotary<Real>(operand(0), embedding.getPosition(), embedding.getDim(),
-                                embedding.getBase().convertToDouble(), style));
+                                embedding.getBase().convertToDouble(), style, embedding.isReverse()));
   }
   Results operator()(MaskOp mask) const {
     const llvm::StringRef kind = mask.getKind();
     const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
-    if (kind == "causal") return results(maskCausal(operand(0), query, key));
-    if (kind == "window") return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight()));
-    if (kind == "padding") return results(maskPadding(operand(0), key, operand(1), along()[0]));
-    if (kind == "block") return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1)));
+    const double fill = mask.getFill() ? mask.getFill()->convertToDouble() : -std::numeric_limits<double>::infinity();
+    if (kind == "causal") return results(maskCausal(operand(0), query, key, fill));
+    if (kind == "window") return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(), fill));
+    if (kind == "padding") return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
+    if (kind == "block") return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
     throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
   }
 
@@ -124,6 +153,12 @@ struct Evaluator {
   }
 
 private:
+  /// The one axis that is not reduced.
+  static int64_t normalizedAxis(llvm::ArrayRef<int64_t> reduced) {
+    int64_t axis = 0;
+    while (llvm::is_contained(reduced, axis)) ++axis;
+    return axis;
+  }
   llvm::ArrayRef<int64_t> along() const {
     return op->getAttrOfType<mlir::DenseI64ArrayAttr>("along").asArrayRef();
   }
@@ -136,7 +171,8 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
   return llvm::TypeSwitch<mlir::Operation *, Results>(op)
       .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp, ReduceSubvectorsOp,
             GlobalScalingOp, TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp, DropoutOp,
-            RotaryOp, MaskOp>([&](auto typed) { return evaluator(typed); })
+            RotaryOp, MaskOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp, ScatterAddOp, PadOp,
+            BroadcastOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.scalarSpelling().empty())

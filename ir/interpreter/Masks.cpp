@@ -1,40 +1,39 @@
 // Each mask is a predicate over the coordinates of one element.
 #include "ir/interpreter/Masks.h"
 
-#include <limits>
-
 namespace weft::reference {
 namespace {
 
 /// Keeps the elements for which visible(coordinates) holds.
 template <typename Visible>
-TensorValue keepWhere(const TensorValue &x, Visible visible) {
+TensorValue keepWhere(const TensorValue &x, double fill, Visible visible) {
   TensorValue result = x;
   for (size_t n = 0; n < result.elements.size(); ++n)
-    if (!visible(coordinatesOf(int64_t(n), x.shape))) result.elements[n] = -std::numeric_limits<double>::infinity();
+    if (!visible(coordinatesOf(int64_t(n), x.shape))) result.elements[n] = fill;
   return result;
 }
 
 }  // namespace
 
-TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left, int64_t right) {
+TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left, int64_t right, double fill) {
   const int64_t shift = x.shape[key] - x.shape[query];
-  return keepWhere(x, [&](const Shape &at) {
+  return keepWhere(x, fill, [&](const Shape &at) {
     const int64_t distance = at[key] - (at[query] + shift);
     return -left <= distance && distance <= right;
   });
 }
 
-TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key) {
-  return maskWindow(x, query, key, x.shape[key] + x.shape[query], 0);
+TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill) {
+  return maskWindow(x, query, key, x.shape[key] + x.shape[query], 0, fill);
 }
 
-TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths, int64_t along) {
-  return keepWhere(x, [&](const Shape &at) { return double(at[key]) < lengths.elements[at[along]]; });
+TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths, int64_t along, double fill) {
+  return keepWhere(x, fill, [&](const Shape &at) { return double(at[key]) < lengths.elements[at[along]]; });
 }
 
-TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size, const TensorValue &table) {
-  return keepWhere(x, [&](const Shape &at) {
+TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size, const TensorValue &table,
+                      double fill) {
+  return keepWhere(x, fill, [&](const Shape &at) {
     return table.elements[at[query] / size * table.shape[1] + at[key] / size] != 0;
   });
 }

@@ -80,6 +80,35 @@ TensorValue gather(const TensorValue &table, const TensorValue &indices, double 
   return result;
 }
 
+TensorValue pad(const TensorValue &x, int64_t axis, int64_t start, int64_t size) {
+  Shape shape = x.shape;
+  shape[axis] = size;
+  TensorValue result = zeros(std::move(shape));
+  const AxisView from(x.shape, axis), to(result.shape, axis);
+  for (int64_t o = 0; o < from.outer; ++o)
+    std::copy_n(x.elements.begin() + from.at(o, 0, 0), from.extent * from.inner,
+                result.elements.begin() + to.at(o, start, 0));
+  return result;
+}
+
+template <typename Real>
+TensorValue scatterAdd(const TensorValue &rows, const TensorValue &indices, Shape shape) {
+  TensorValue result = zeros(std::move(shape));
+  const int64_t count = result.shape[0], run = elementCount(std::span(result.shape).subspan(1));
+  for (size_t n = 0; n < indices.elements.size(); ++n) {
+    const int64_t row = int64_t(indices.elements[n]);
+    if (row < 0 || row >= count) continue;
+    for (int64_t e = 0; e < run; ++e) {
+      double &sum = result.elements[row * run + e];
+      sum = Real(sum) + Real(rows.elements[int64_t(n) * run + e]);
+    }
+  }
+  return result;
+}
+
+template TensorValue scatterAdd<float>(const TensorValue &, const TensorValue &, Shape);
+template TensorValue scatterAdd<double>(const TensorValue &, const TensorValue &, Shape);
+
 TensorValue broadcast(const TensorValue &b, std::span<const int64_t> shape, std::span<const int64_t> along) {
   const Shape all = stridesOf(b.shape);
   Shape strides(shape.size());

@@ -6,7 +6,8 @@
 namespace weft::reference {
 
 template <typename Real>
-TensorValue rotary(const TensorValue &x, int64_t position, int64_t dim, double base, RotaryStyle style) {
+TensorValue rotary(const TensorValue &x, int64_t position, int64_t dim, double base, RotaryStyle style,
+                   bool isReverse) {
   const Shape strides = stridesOf(x.shape);
   const int64_t extent = x.shape[dim], half = extent / 2;
   TensorValue result = zeros(x.shape);
@@ -18,13 +19,13 @@ TensorValue rotary(const TensorValue &x, int64_t position, int64_t dim, double b
     const double angle = double(at[position]) * std::pow(base, -2.0 * double(pair) / double(extent));
     const int64_t distance = (halved ? half : 1) * strides[dim];  // between the two elements of a pair
     const Real own = Real(x.elements[n]), other = Real(x.elements[second ? n - distance : n + distance]);
-    const Real cosine = Real(std::cos(angle)), sine = Real(std::sin(angle));
+    const Real cosine = Real(std::cos(angle)), sine = Real(std::sin(isReverse ? -angle : angle));
     result.elements[n] = second ? own * cosine + other * sine : own * cosine - other * sine;
   }
   return result;
 }
 
-template TensorValue rotary<float>(const TensorValue &, int64_t, int64_t, double, RotaryStyle);
-template TensorValue rotary<double>(const TensorValue &, int64_t, int64_t, double, RotaryStyle);
+template TensorValue rotary<float>(const TensorValue &, int64_t, int64_t, double, RotaryStyle, bool);
+template TensorValue rotary<double>(const TensorValue &, int64_t, int64_t, double, RotaryStyle, bool);
 
 }  // namespace weft::reference

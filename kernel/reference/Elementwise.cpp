@@ -58,7 +58,7 @@ Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
   return {.value = x.value * scale, .error = (x.error + 4 * roundoff * std::abs(x.value)) * scale};
 }
 
-/// Queries are aligned to the end of the keys.
+/// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys.
 Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
   const std::string kind = text(op, "kind");
   const size_t keyDimension = size_t(integer(op, "key"));
@@ -82,7 +82,7 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
       throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation", kernel.name, kind);
     }
   }
-  return visible ? evaluate(op.operands[0], mapped(op, 0, at)) : Point{.value = minusInfinity, .error = 0};
+  return visible ? evaluate(op.operands[0], mapped(op, 0, at)) : Point{.value = number(op, "fill", minusInfinity), .error = 0};
 }
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
@@ -96,7 +96,8 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   const double base = number(op, "base", 10000.0);
   const double angle = double(at[size_t(integer(op, "position"))]) * std::pow(base, -2.0 * double(pair) / double(size));
   const Point own = operand(op, 0, at), other = operand(op, 0, partner);
-  const double cosine = std::cos(angle), sine = std::sin(angle);
+  const double cosine = std::cos(angle);
+  const double sine = op.attributes.contains("direction") ? -std::sin(angle) : std::sin(angle);
   // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as much again.
   const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * angle + 4 * roundoff;
   return {.value = own.value * cosine + (isSecond ? other.value : -other.value) * sine,

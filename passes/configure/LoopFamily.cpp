@@ -46,9 +46,17 @@ std::set<int> derivedAxes(const Kernel &kernel) {
   return derived;
 }
 
+/// Ops that code generation has no loops for yet.
+constexpr std::string_view withoutLoops[] = {"softmax_dx",  "layer_norm_dx", "layer_norm_dw", "rms_norm_dx",
+                                             "rms_norm_dw", "scatter_add",   "pad",           "broadcast", "constant"};
+
 LoopSpace iterationSpace(const Kernel &kernel) {
   LoopSpace space;
   for (const BodyOp &op : kernel.body) {
+    if (std::ranges::find(withoutLoops, op.name) != std::end(withoutLoops)) {
+      space.reason = "'" + op.name + "' has no loops yet";
+      return space;
+    }
     if (op.operatorClass == OperatorClass::contraction) {
       space.reason = "'" + op.name + "' is a contraction";
       return space;

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
+#include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/PinAdvice.h"
@@ -89,6 +90,7 @@ void noteUnusedKeys(const models::Description &description) {
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
     : modelFlags(std::move(model)), choices(std::move(choices)), context(std::make_unique<mlir::MLIRContext>()) {
   this->choices.check();
+  modelFlags.check();
   prices = costModelOf(target);
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
@@ -96,7 +98,20 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
 
 Compilation::~Compilation() = default;
 
-void Compilation::import(Phase first) {
+void Compilation::import(Phase first, Phase last) {
+  importModel(first);
+  if (modelFlags.train && first <= Phase::differentiate && last >= Phase::differentiate) differentiateImported();
+}
+
+void Compilation::differentiateImported() {
+  const DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recompute};
+  CapturedDiagnostics diagnostics(*context);
+  for (const Variant &variant : imported)
+    if (mlir::failed(differentiate(mlir::cast<GraphOp>(graphOf(*variant.module)), options)))
+      throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
+}
+
+void Compilation::importModel(Phase first) {
   if (modelFlags.model.ends_with(".mlir")) {
     importVariants(first);
     return;

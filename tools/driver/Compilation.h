@@ -76,7 +76,8 @@ public:
 
   /// Builds the graph of the model. `Error(badInput)` or `Error(unsupported)`, with locations where there are any.
   /// A file may hold several variants (VariantFile.h): all are kept when `first` takes several, else --variant must name one.
-  void import(Phase first = Phase::import);
+  /// With --train the backward pass is appended, where `first` and `last` hold the phase between them.
+  void import(Phase first = Phase::import, Phase last = Phase::build);
   const models::Description &description() const { return described; }
   mlir::ModuleOp graph() const { return *imported.front().module; }
 
@@ -103,7 +104,9 @@ public:
   static std::string printWithFusions(const ProposedVariant &variant);
 
 private:
+  void importModel(Phase first);
   void importVariants(Phase first);
+  void differentiateImported();
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, Phase first, Phase last) const;
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
   void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;

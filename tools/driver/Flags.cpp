@@ -57,6 +57,16 @@ void ModelFlags::declare(CLI::App &command) {
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
   command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
   command.add_option("--dtype", dtype, "element type: f16, bf16, f32")->capture_default_str()->type_name("TYPE");
+  command.add_flag("--train", train, "forward and backward in one graph");
+  command.add_option("--gradients-of", gradientsOf, "of which arguments; default: all that hold floats")
+      ->delimiter(',')->type_name("T,..");
+  command.add_option("--recompute", recompute, "element-wise results that the backward pass computes again instead of saving")
+      ->delimiter(',')->type_name("T,..");
+}
+
+void ModelFlags::check() const {
+  const char *flag = !recompute.empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
+  if (flag && !train) throw Error::badInput("{}: chooses among gradients; add --train", flag);
 }
 
 std::map<std::string, int64_t> ModelFlags::dimensions() const {

@@ -16,9 +16,11 @@
 
 namespace weft::driver {
 
-/// MODEL, --dim, --part, --dtype.
+/// MODEL, --dim, --part, --dtype; --train, --gradients-of, --recompute.
 struct ModelFlags {
   std::string model;
+  bool train = false;
+  std::vector<std::string> gradientsOf, recompute;
   std::vector<std::string> dims;
   std::string part = "layer";
   std::string dtype = "f16";
@@ -27,6 +29,8 @@ struct ModelFlags {
   /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a name given twice.
   std::map<std::string, int64_t> dimensions() const;
   DType elementType() const;
+  /// Throws Error(badInput) for choices of the backward pass without --train.
+  void check() const;
 };
 
 /// A tensor and the order of its axes, slowest first: "q=phbj" or, with longer names, "q=p,h,b,j".
@@ -89,7 +93,7 @@ struct KeepFlags {
 
 /// What --start-from takes, before an artifact exists. Configurations are a function of the candidates and the device, so
 /// configure and select start from the same file.
-constexpr const char *startFromHelp = "first phase: import; algebra, attention or fuse on a graph; configure or select on a "
+constexpr const char *startFromHelp = "first phase: import; differentiate, algebra, attention or fuse on a graph; configure or select on a "
                                       "graph with candidates (--stop-after fuse)";
 
 /// --start-from, --stop-after.

@@ -48,7 +48,9 @@ weft.graph @unary(%x: !bji) -> !bji {
   %12 = weft.rotary %11 {position = j, dim = i, style = interleaved} : !bji
   // CHECK: weft.identity %
   %13 = weft.identity %12 : !bji
-  weft.return %13 : !bji
+  // CHECK: weft.rotary %{{.*}} {base = 10000.0, dim = i, direction = reverse, position = j, style = halved} : !f32_bji
+  %14 = weft.rotary %13 {position = j, dim = i, direction = reverse} : !bji
+  weft.return %14 : !bji
 }
 
 // CHECK-LABEL: @binary
@@ -65,6 +67,12 @@ weft.graph @binary(%x: !bji, %y: !bji, %b: !b, %c: !mask) -> (!bji) {
   %5 = weft.bias %x, %b along (b) : !bji, !b
   // CHECK: weft.residual %x, %y : !f32_bji
   %6 = weft.residual %x, %y : !bji
+  // CHECK: weft.equal %x, %b along (b) : !f32_bji, !f32_b
+  %8 = weft.equal %x, %b along (b) : !bji, !b
+  // CHECK: weft.keep_if %x, %c : !f32_bji, !i1_bji
+  %9 = weft.keep_if %x, %c : !bji, !mask
+  // CHECK: weft.zero_if %x, %c : !f32_bji, !i1_bji
+  %10 = weft.zero_if %x, %c : !bji, !mask
   // CHECK: weft.select %c, %x, %y : !i1_bji, !f32_bji, !f32_bji -> !f32_bji
   %7 = weft.select %c, %x, %y : !mask, !bji, !bji -> !bji
   // CHECK: weft.expect_close %x, %y {absolute = 0.001, relative = 1.0e-05} : !f32_bji
@@ -85,6 +93,8 @@ weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %table: !tab
   // Both axes are called j: positions are printed.
   // CHECK: weft.mask causal %s {key = 1, query = 0} : !f32_jj
   %5 = weft.mask causal %s {query = 0, key = 1} : !jj
+  // CHECK: weft.mask causal %x {fill = 0.0, key = k, query = j} : !f32_jk
+  %6 = weft.mask causal %x {query = j, key = k, fill = 0.0} : !jk
   weft.return
 }
 
@@ -104,6 +114,39 @@ weft.graph @normalization(%x: !bji, %g: !i) {
   %t = weft.reduce sum %x over j, i : !bji -> !b
   // CHECK: weft.reduce max %x over b, j, i : !f32_bji -> tensor<f32, #weft.axes<>>
   %u = weft.reduce max %x over b, j, i : !bji -> !scalar
+  weft.return
+}
+
+// CHECK-LABEL: @gradients
+weft.graph @gradients(%dy: !bji, %x: !bji, %g: !i, %m: !bj, %n: !b) {
+  // CHECK: weft.relu_dx %dy, %x : !f32_bji
+  %1 = weft.relu_dx %dy, %x : !bji
+  // CHECK: weft.gelu_dx %dy, %x : !f32_bji
+  %2 = weft.gelu_dx %dy, %x : !bji
+  // CHECK: weft.gelu_tanh_dx %dy, %x : !f32_bji
+  %3 = weft.gelu_tanh_dx %dy, %x : !bji
+  // CHECK: weft.silu_dx %dy, %x : !f32_bji
+  %4 = weft.silu_dx %dy, %x : !bji
+  // CHECK: weft.tanh_dx %dy, %x : !f32_bji
+  %5 = weft.tanh_dx %dy, %x : !bji
+  // CHECK: weft.sigmoid_dx %dy, %x : !f32_bji
+  %6 = weft.sigmoid_dx %dy, %x : !bji
+  // CHECK: weft.rsqrt_dx %dy, %x : !f32_bji
+  %7 = weft.rsqrt_dx %dy, %x : !bji
+  // CHECK: weft.softmax_dx %dy, %x over j : !f32_bji
+  %8 = weft.softmax_dx %dy, %x over j : !bji
+  // CHECK: weft.layer_norm_dx %dy, %x, %g, %m, %m over i : !f32_bji, !f32_bji, !f32_i, !f32_bj, !f32_bj
+  %9 = weft.layer_norm_dx %dy, %x, %g, %m, %m over i : !bji, !bji, !i, !bj, !bj
+  // CHECK: %dgamma, %dbeta = weft.layer_norm_dw %dy, %x, %m, %m over b, j : !f32_bji, !f32_bji, !f32_bj, !f32_bj -> !f32_i, !f32_i
+  %dgamma, %dbeta = weft.layer_norm_dw %dy, %x, %m, %m over b, j : !bji, !bji, !bj, !bj -> !i, !i
+  // CHECK: weft.rms_norm_dx %dy, %x, %g, %m over i : !f32_bji, !f32_bji, !f32_i, !f32_bj
+  %10 = weft.rms_norm_dx %dy, %x, %g, %m over i : !bji, !bji, !i, !bj
+  // CHECK: weft.rms_norm_dw %dy, %x, %m over b, j : !f32_bji, !f32_bji, !f32_bj -> !f32_i
+  %11 = weft.rms_norm_dw %dy, %x, %m over b, j : !bji, !bji, !bj -> !i
+  // CHECK: weft.pad %x {axis = i, size = 9, start = 2} : !f32_bji -> !f32_bji
+  %12 = weft.pad %x {axis = i, start = 2, size = 9} : !bji -> tensor<2x4x9xf32, #weft.axes<b, j, i>>
+  // CHECK: weft.broadcast %n {into = [1]} : !f32_b -> !f32_jb
+  %13 = weft.broadcast %n {into = [1]} : !b -> tensor<4x2xf32, #weft.axes<j, b>>
   weft.return
 }
 
@@ -132,6 +175,8 @@ weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long) {
   %5 = weft.merge_axes %x {axis = b, count = 2} : !bji -> tensor<8x6xf32, #weft.axes<t, i>>
   // CHECK: weft.gather %table, %indices : !f32_bji, !i32_b
   %6 = weft.gather %table, %indices : !bji, !lengths -> tensor<2x4x6xf32, #weft.axes<t, j, i>>
+  // CHECK: weft.scatter_add %{{.*}}, %indices : !f32_tji, !i32_b -> !f32_bji
+  %9 = weft.scatter_add %6, %indices : tensor<2x4x6xf32, #weft.axes<t, j, i>>, !lengths -> !bji
   // CHECK: weft.softmax %long over "head dim" {empty_row = zero} : tensor<2x6xbf16, #weft.axes<batch, "head dim">>
   %7 = weft.softmax %long over "head dim" : !long
   // CHECK: weft.constant dense<{{\[}}1.000000e+00, 2.000000e+00]> : !f32_b

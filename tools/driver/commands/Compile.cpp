@@ -76,10 +76,12 @@ int run(const CompileFlags &flags, bool json) {
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
   if (first >= Phase::lower)
     return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .last = last}, json);
+  if (last == Phase::differentiate && !flags.model.train)
+    throw Error::badInput("--stop-after differentiate: there is a backward pass with --train only");
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
 
   Compilation compilation(flags.model, flags.choices, flags.target);
-  compilation.import(first);
+  compilation.import(first, last);
   noteUnusedKeys(compilation.description());
   if (last == Phase::import) {
     writeText(flags, Compilation::print(compilation.graph()));
