@@ -115,6 +115,10 @@ void storeWordAsync(DevicePointer to, uint32_t value, StreamHandle *stream) {
 Event::Event() { check(driver().createEvent(&event, 0), "create an event"); }
 Event::~Event() { driver().destroyEvent(event); }
 void Event::record(StreamHandle *stream) { check(driver().recordEvent(event, stream), "record an event"); }
+void Event::recordInGraph(StreamHandle *stream) {
+  constexpr unsigned external = 1;  // a node that records, not an edge between captured streams
+  check(driver().recordEventWithFlags(event, stream, external), "record an event in a graph");
+}
 void Event::synchronize() const { check(driver().synchronizeEvent(event), "wait for an event"); }
 void Event::holdBack(StreamHandle *stream) const { check(driver().streamWait(stream, event, 0), "make a stream wait"); }
 

@@ -127,6 +127,8 @@ public:
   Event &operator=(const Event &) = delete;
   EventHandle *handle() const { return event; }
   void record(StreamHandle *stream);
+  /// On a stream that is captured: every launch of the graph records the event at this place.
+  void recordInGraph(StreamHandle *stream);
   void synchronize() const;
   /// The stream waits for the event.
   void holdBack(StreamHandle *stream) const;

@@ -46,6 +46,7 @@ void Driver::findAll() {
   find("cuStreamSynchronize", synchronizeStream), find("cuStreamQuery", queryStream);
   find("cuStreamWaitEvent", streamWait);
   find("cuEventCreate", createEvent), find("cuEventDestroy_v2", destroyEvent), find("cuEventRecord", recordEvent);
+  find("cuEventRecordWithFlags", recordEventWithFlags);
   find("cuEventSynchronize", synchronizeEvent), find("cuEventElapsedTime", elapsed);
   find("cuModuleLoadData", loadModule), find("cuModuleUnload", unloadModule);
   find("cuModuleGetFunction", moduleFunction), find("cuFuncGetAttribute", functionAttribute);

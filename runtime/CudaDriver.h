@@ -64,6 +64,7 @@ struct Driver {
   int (*createEvent)(EventHandle **, unsigned) = nullptr;
   int (*destroyEvent)(EventHandle *) = nullptr;
   int (*recordEvent)(EventHandle *, StreamHandle *) = nullptr;
+  int (*recordEventWithFlags)(EventHandle *, StreamHandle *, unsigned) = nullptr;
   int (*synchronizeEvent)(EventHandle *) = nullptr;
   int (*elapsed)(float *, EventHandle *, EventHandle *) = nullptr;
   int (*loadModule)(ModuleHandle **, const void *) = nullptr;

@@ -38,17 +38,10 @@ public:
     });
     const double calls = std::ceil(protocol.secondsPerRound * trialCalls / std::max(seconds, 1e-9));
     callCount = int(std::clamp(calls, 1.0, double(std::max(1, protocol.mostCalls))));
-    graph.emplace_back(cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) { enqueueCalls(handle); }));
+    graph.emplace_back(cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) { enqueueRow(handle); }));
   }
 
-  /// A call that is not timed takes the last set: the row begins with the first.
-  void enqueueLeadIn(cuda::StreamHandle *stream) { subject.enqueue(stream, sets - 1); }
-
-  void enqueueTimed(cuda::StreamHandle *stream) {
-    start.record(stream);
-    graph.front().launch(stream);
-    end.record(stream);
-  }
+  void launch(cuda::StreamHandle *stream) { graph.front().launch(stream); }
 
   double secondsPerCall() const { return cuda::secondsBetween(start, end) / callCount; }
   int calls() const { return callCount; }
@@ -60,8 +53,12 @@ private:
     if (eviction == Eviction::fill) cuda::fillAsync(scratch.address(), 0, scratch.bytes(), stream);
     subject.enqueue(stream, set);
   }
-  void enqueueCalls(cuda::StreamHandle *stream) {
+  /// The call that is not timed takes the last set: the timed ones begin with the first.
+  void enqueueRow(cuda::StreamHandle *stream) {
+    subject.enqueue(stream, sets - 1);
+    start.recordInGraph(stream);
     for (int call = 0; call < callCount; ++call) enqueueCall(stream, call % sets);
+    end.recordInGraph(stream);
   }
 
   const Subject &subject;
@@ -95,10 +92,8 @@ public:
 
   void run(int round, bool counts, const GpuMonitor *monitor) {
     for (size_t turn = 0; turn < rows.size(); ++turn) {
-      Row &row = *rows[round % 2 == 0 ? turn : rows.size() - 1 - turn];
       cuda::fillAsync(scratch.address(), 0, scratch.bytes(), stream.handle());  // busy while the host enqueues the rest
-      row.enqueueLeadIn(stream.handle());
-      row.enqueueTimed(stream.handle());
+      rows[round % 2 == 0 ? turn : rows.size() - 1 - turn]->launch(stream.handle());
     }
     if (monitor) states.push_back(monitor->read());
     stream.synchronize();

@@ -1,7 +1,7 @@
 // Timing of anything that can be enqueued on a stream.
 //
-// A subject's calls stand in a row inside one CUDA graph, long enough that starting it is a small part; its time is that of
-// the graph between two events over the number of calls. Subjects take turns, round after round and each second round in
+// A subject's calls stand in a row inside one CUDA graph, between two events that the graph itself records behind one more call:
+// starting a graph, whose cost depends on how far the host is ahead, is no part of the time. Subjects take turns, round after round and each second round in
 // reverse, so that clocks and temperature drift alike for all; a measurement is the median over rounds.
 //
 // Cold L2: each call must find none of its data in the L2 cache. Where a subject has enough sets of buffers, calls go around

@@ -166,6 +166,9 @@ int cuStreamIsCapturing(void *stream, int *status) { return *status = streamOf(s
 int cuEventCreate(void **event, unsigned) { return *event = new Event, ok; }
 int cuEventDestroy_v2(void *event) { return delete static_cast<Event *>(event), ok; }
 int cuEventRecord(void *event, void *) { return static_cast<Event *>(event)->nanoseconds = nanosecondsNow, ok; }
+int cuEventRecordWithFlags(void *event, void *stream, unsigned) {
+  return enqueue(stream, [event] { static_cast<Event *>(event)->nanoseconds = nanosecondsNow; }), ok;
+}
 int cuEventSynchronize(void *) { return waited(ok); }
 int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
   const int64_t elapsed = static_cast<Event *>(end)->nanoseconds - static_cast<Event *>(start)->nanoseconds;
