@@ -115,10 +115,10 @@ std::string evidenceOf(const select::Statistics &total, const select::Plan &plan
                                  100 * double(total.measured) / double(total.configurations), formatSeconds(plan.seconds),
                                  formatSeconds(plan.lowerBound), plan.lowerBound > 0 ? plan.seconds / plan.lowerBound : 1);
   if (total.unmeasuredKernels + total.modelledTransposes > 0)
-    text += fmt::format("modelled, for want of rows: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
+    text += fmt::format("modelled for want of rows: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
                         formatCount(total.modelledTransposes));
-  return text + fmt::format("pruned, for want of rows: {} legal configurations of kernels that have others, {} transposes of tensors that have others "
-                            "(weft profile says which the model ruled out)\n",
+  return text + fmt::format("pruned for want of rows: {} configurations of kernels that have some, {} transposes of tensors that have some "
+                            "(weft profile --dry-run: by which rules)\n",
                             formatLargeCount(total.prunedConfigurations), formatCount(total.prunedTransposes));
 }
 

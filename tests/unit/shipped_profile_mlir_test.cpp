@@ -1,0 +1,44 @@
+// The profile that ships is enough for what it is said to cover: every workload's prices are measured, and its plan is near the
+// bound that ignores layouts.
+#include "tools/driver/Compilation.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using namespace weft::driver;
+
+namespace {
+
+struct Workload {
+  std::string batch, length;
+};
+const std::vector<Workload> workloads = {{"b=8", "j=512"},  {"b=96", "j=128"}, {"b=1", "j=128"},  {"b=1", "j=256"},
+                                         {"b=1", "j=512"}, {"b=1", "j=1024"}, {"b=1", "j=2048"}, {"b=1", "j=4096"}};
+
+void checkShipped(const std::string &preset) {
+  for (const auto &[batch, length] : workloads) {
+    INFO(preset << ' ' << batch << ' ' << length);
+    Compilation compilation({.model = preset, .dims = {batch, length}}, {}, {});
+    compilation.import();
+    const Selected selected = compilation.select(compilation.propose(Phase::import));
+    int64_t measured = 0, priced = 0;
+    for (const SelectedVariant &variant : selected.variants) {
+      const select::Statistics &statistics = variant.selection.statistics();
+      measured += statistics.measured;
+      priced += statistics.configurations;
+      CHECK(statistics.modelledTransposes == 0);
+    }
+    CHECK(priced > 1000);
+    CHECK(double(measured) >= 0.95 * double(priced));
+    const select::Plan &best = selected.best().selection.best();
+    CHECK(best.seconds <= 1.02 * best.lowerBound);
+    for (const select::Step &step : best.steps)
+      if (step.cost.seconds > 0) CHECK(step.cost.measured);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bert-base is measured") { checkShipped("bert-base"); }
+TEST_CASE("bert-large is measured") { checkShipped("bert-large"); }
+TEST_CASE("paper-encoder is measured") { checkShipped("paper-encoder"); }
