@@ -27,6 +27,7 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1};
   std::array<int64_t, 3> block{1, 1, 1};
   int64_t sharedBytes = 0;  ///< dynamic
+  int64_t cluster = 1;      ///< blocks of a cluster along x; the text says so itself, so a launch need not
   bool operator==(const Launch &) const = default;
 };
 

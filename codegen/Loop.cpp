@@ -60,7 +60,8 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration, co
   LoopPasses passes(graph, space, memory, names, inputs, outputs);
   program.body = passes.run();
   program.headers.assign(graph.headers.begin(), graph.headers.end());
-  const bool shared = space.threadsPerRow > 1;
+  if (space.knobs.blocksPerRow > 1) program.clusterBlocks = space.words.blocksPerColumn;
+  const bool shared = space.threadsPerRow > 1 || space.isColumns();
   program.launchBounds = shared ? fmt::format("{} * {}", space.words.rowsPerBlock, space.words.threadsPerRow) : space.words.threads;
   program.launch = space.launch();
   program.mapping = describe(original, knobs);

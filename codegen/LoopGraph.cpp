@@ -149,7 +149,7 @@ int GraphBuilder::reduce(Reduction reduction, int operand, std::string wish) {
   graph.nodes[index].step = false;
   graph.nodes[index].perElement = from.perElement && !space.vectorIsReduced();
   graph.nodes[index].depth = from.depth + 1;
-  graph.headers.insert("weft/reduce.cuh");
+  graph.headers.insert(space.isColumns() ? "weft/columns.cuh" : "weft/reduce.cuh");
   return index;
 }
 

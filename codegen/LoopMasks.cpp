@@ -57,8 +57,7 @@ bool GraphBuilder::lanesHoldPairs(const Index &column) const {
   if (space.vectorIsReduced())
     return space.reduced.size() == 1 && space.threadsPerRow % 2 == 0 && space.rowVectors % space.threadsPerRow == 0 &&
            (space.isExact() || space.threadsPerRow >= 32);
-  return space.threadsPerRow == 1 && !space.outer.empty() && space.outer.back() == space.knobs.vectorAxis &&
-         space.countOf(space.outer.size() - 1) % 2 == 0 && space.isExact() && space.knobs.threads % 32 == 0;
+  return space.pairsLanes();
 }
 
 /// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share Philox calls.

@@ -66,6 +66,21 @@ std::string LoopMemory::outerTerms(const Operand &operand, const std::vector<std
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 
+/// Columns walk their reduced axes by one index; where one stride serves all of them, the dimensions, slowest first.
+std::vector<size_t> LoopMemory::mergedStep(const Operand &operand, const std::vector<Index> &at) const {
+  if (!space.isColumns()) return {};
+  std::vector<size_t> dimensions;
+  for (int axis : space.reduced) {
+    if (space.extent(axis) == 1) continue;
+    const auto dimension = std::find(operand.axes.begin(), operand.axes.end(), axis) - operand.axes.begin();
+    if (dimension == std::ssize(operand.axes) || at[size_t(dimension)] != space.coordinate(axis)) return {};
+    dimensions.push_back(size_t(dimension));
+  }
+  for (size_t i = 0; i + 1 < dimensions.size(); ++i)
+    if (operand.strides[dimensions[i]] != operand.strides[dimensions[i + 1]] * operand.extents[dimensions[i + 1]]) return {};
+  return dimensions.size() > 1 ? dimensions : std::vector<size_t>{};
+}
+
 Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at, bool perElement,
                             const std::function<std::string(int)> &nodeText) {
   std::vector<std::pair<size_t, size_t>> outer;
@@ -73,6 +88,8 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
   int64_t stride = 0, multiple = 0;
   bool irregular = false;
   std::string strideText;
+  const std::vector<size_t> merged = mergedStep(operand, at);
+  if (!merged.empty()) inner.push_back(term(operand, space.flatStep(), operand.strideTexts[merged.back()]));
   for (size_t d = 0; d < at.size(); ++d) {
     const Index &index = at[d];
     if (operand.extents[d] == 1 || (index.multipleOf == 0 && index.node < 0 && index.perElement == 0)) continue;
@@ -81,6 +98,7 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
     if (index.perElement != 0)
       strideText = index.perElement == 1 ? operand.strideTexts[d] : fmt::format("{} * {}", operand.strideTexts[d], index.perElement);
     multiple = std::gcd(multiple, index.multipleOf * operand.strides[d]);
+    if (std::find(merged.begin(), merged.end(), d) != merged.end()) continue;
     if (index.outer >= 0) {
       outer.emplace_back(index.outer, d);
     } else {

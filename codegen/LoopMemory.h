@@ -38,6 +38,7 @@ public:
   const Block &rowOffsets() const { return offsets; }
 
 private:
+  std::vector<size_t> mergedStep(const Operand &operand, const std::vector<Index> &at) const;
   std::string outerTerms(const Operand &operand, const std::vector<std::pair<size_t, size_t>> &dimensions);
   std::string term(const Operand &operand, const std::string &index, const std::string &stride) const;
 

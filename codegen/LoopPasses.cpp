@@ -167,7 +167,7 @@ Block LoopPasses::wrapInLoop(Block body) {
   stepDeclared = true;
   coordinates.insert(coordinates.end(), body.begin(), body.end());
   if (space.steps == 1) return coordinates;
-  return {loop(space.words.step, space.words.steps, inRegisters ? 0 : 4, std::move(coordinates))};
+  return {loop(space.words.step, space.words.steps, inRegisters ? 0 : space.unroll(), std::move(coordinates))};
 }
 
 /// All loads of the row before the first use, so that they are in flight together; then what does not wait for them.

@@ -47,6 +47,7 @@ private:
   void emitStores(int depth, bool step, Block &block);
   void declareAccumulators(const std::vector<int> &reductions, Block &block);
   void finishReductions(const std::vector<int> &reductions, Block &block);
+  void finishColumns(const std::vector<int> &reductions, Block &block);
   void declareScratch(Block &block) const;
   Statement accumulation(int index) const;
   Statement loadOf(int index);
@@ -78,6 +79,7 @@ private:
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;
   std::string scratchName;
+  std::vector<std::pair<std::string, size_t>> columnScratch;  ///< names, with the number of accumulators
 };
 
 }  // namespace weft::codegen

@@ -28,6 +28,24 @@ std::vector<int> ordered(std::vector<int> axes, const std::map<int, int64_t> &st
 
 bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
+/// Columns of a block are a power of two, so that lanes of one column, or columns of one warp, lie regularly.
+void checkColumnKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
+  const auto refuse = [&](const std::string &what) {
+    throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
+  };
+  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;
+  const bool inCluster = knobs.reduction == ReductionMapping::clusterColumns;
+  if (!reduces) refuse("columns, but nothing is reduced");
+  if (knobs.laneAxis < 0 || knobs.laneAxis != knobs.vectorAxis) refuse("lanes of columns lie along the vector axis");
+  if (knobs.threadsPerRow < 1 || knobs.threads % 32 != 0 || knobs.threads % knobs.threadsPerRow != 0)
+    refuse(fmt::format("{} threads a column in blocks of {}, which must be whole warps", knobs.threadsPerRow, knobs.threads));
+  if (!isPowerOfTwo(knobs.threads / knobs.threadsPerRow)) refuse(fmt::format("{} columns a block are no power of two", knobs.threads / knobs.threadsPerRow));
+  if (inWarp && (knobs.threadsPerRow > 32 || !isPowerOfTwo(knobs.threadsPerRow)))
+    refuse(fmt::format("{} lanes a column; a warp has 32", knobs.threadsPerRow));
+  if (inCluster ? knobs.blocksPerRow < 2 || knobs.blocksPerRow > 8 : knobs.blocksPerRow != 1)
+    refuse(fmt::format("{} blocks a column; clusters have 2 to 8", knobs.blocksPerRow));
+}
+
 void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
   const auto refuse = [&](const std::string &what) {
     throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
@@ -37,6 +55,8 @@ void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
   if (!isPowerOfTwo(knobs.vectorWidth) || knobs.vectorWidth > 16)
     refuse(fmt::format("vector width {} is not 1, 2, 4, 8 or 16", knobs.vectorWidth));
   if (knobs.threads < 1 || knobs.threads > 1024) refuse(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
+  if (isColumnMapping(knobs.reduction)) return checkColumnKnobs(kernel, knobs, reduces);
+  if (knobs.blocksPerRow != 1) refuse("several blocks a row, whose mapping is not cluster-columns");
   const int perRow = std::max(1, knobs.threadsPerRow);
   if (knobs.threads % perRow != 0) refuse(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
   if (perRow > 1 && !reduces) refuse("several threads a row, but nothing is reduced");
@@ -51,8 +71,7 @@ void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
 LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::vector<int> &outerAxes,
                      const std::vector<int> &reducedAxes, const std::map<int, int64_t> &strides, Names &names)
     : kernel(kernel), knobs(knobs), names(names) {
-  const bool cooperative = knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block;
-  if (!cooperative) this->knobs.threadsPerRow = 1;
+  if (!isRowMapping(knobs.reduction) && !isColumns()) this->knobs.threadsPerRow = 1;
   checkKnobs(kernel, this->knobs, !reducedAxes.empty());
   std::vector<int> moving;  // axes of extent 1 have coordinate 0
   for (int axis : outerAxes)
@@ -68,15 +87,21 @@ LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::ve
   for (int axis : reduced) rowVectors *= count(axis);
   threadsPerRow = std::max(1, this->knobs.threadsPerRow);
   rowsPerBlock = knobs.threads / threadsPerRow;
-  steps = ceilDivide(rowVectors, threadsPerRow);
+  shares = int64_t(threadsPerRow) * this->knobs.blocksPerRow;
+  steps = ceilDivide(rowVectors, shares);
   wideRows = ceilDivide(rows, rowsPerBlock) * rowsPerBlock > limit32;
   for (const Axis &axis : kernel.axes) axisNames.push_back(names.claim(axis.name));
   for (const Axis &axis : kernel.axes) coordinateNames.push_back(names.claim("at_" + axis.name));
+  isColumns() ? claimColumnWords() : claimWords();
+}
+
+void LoopSpace::claimWords() {
   words = {.row = names.claim(reduced.empty() ? "point" : "row"), .lane = names.claim("lane"), .step = names.claim("v"),
            .element = names.claim("e"), .width = names.claim("width"), .threads = names.claim("threads"),
            .threadsPerRow = names.claim("threadsPerRow"), .rowsPerBlock = names.claim("rowsPerBlock"),
            .steps = names.claim("steps"), .rows = names.claim(reduced.empty() ? "points" : "rows"),
            .rowElements = names.claim("share")};
+  words.shares = words.threadsPerRow;
 }
 
 int64_t LoopSpace::count(int axis) const { return axis == knobs.vectorAxis ? ceilDivide(extent(axis), width) : extent(axis); }
@@ -141,7 +166,9 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   if (!extents.entries.empty()) lines.push_back(extents);
   if (width > 1)
     lines.push_back({"int", {{words.width, std::to_string(width)}}, "elements a thread takes along " + axisNames[knobs.vectorAxis]});
-  if (threadsPerRow > 1) {
+  if (isColumns()) {
+    addColumnConstants(lines);
+  } else if (threadsPerRow > 1) {
     lines.push_back({"int", {{words.threadsPerRow, std::to_string(threadsPerRow)}, {words.rowsPerBlock, std::to_string(rowsPerBlock)}}, ""});
   } else {
     lines.push_back({"int", {{words.threads, std::to_string(knobs.threads)}}, reduced.empty() ? "a block" : "a block, one for each row"});
@@ -156,20 +183,21 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   std::vector<std::string> counts;
   for (int axis : reduced) counts.push_back(countText(axis));
   const std::string all = fmt::format("{}", fmt::join(counts, " * "));
-  const bool needsTotal = reduced.size() > 1 && rowVectors % threadsPerRow != 0;
-  if (needsTotal) lines.push_back({"int", {{words.rowElements, all}}, "vectors of a row"});
+  const bool needsTotal = reduced.size() > 1 && rowVectors % shares != 0;
+  if (needsTotal) lines.push_back({"int", {{words.rowElements, all}}, isColumns() ? "of a column" : "vectors of a row"});
   if (steps > 1) {
     std::string text = all;
-    if (threadsPerRow > 1 && rowVectors % threadsPerRow == 0) text = fmt::format("{} / {}", all, words.threadsPerRow);
-    if (threadsPerRow > 1 && reduced.size() == 1 && width > 1 && rowVectors % threadsPerRow == 0)
-      text = fmt::format("{} / ({} * {})", axisNames[reduced[0]], words.width, words.threadsPerRow);
-    if (rowVectors % threadsPerRow != 0) text = fmt::format("({0} + {1} - 1) / {1}", all, words.threadsPerRow);
-    lines.push_back({"int", {{words.steps, text}}, "a thread's share of a row"});
+    if (isShared() && rowVectors % shares == 0) text = fmt::format("{} / {}", all, words.shares);
+    if (isShared() && reduced.size() == 1 && vectorReduced && width > 1 && rowVectors % shares == 0)
+      text = fmt::format("{} / ({} * {})", axisNames[reduced[0]], words.width, words.shares);
+    if (rowVectors % shares != 0) text = fmt::format("({0} + {1} - 1) / {1}", all, words.shares);
+    lines.push_back({"int", {{words.steps, text}}, isColumns() ? "a thread's share of a column" : "a thread's share of a row"});
   }
   return lines;
 }
 
 Block LoopSpace::prologue() {
+  if (isColumns()) return columnPrologue();
   const bool shared = threadsPerRow > 1;
   Block block;
   if (shared && threadsPerRow == knobs.threads) block.push_back(declare("const int", words.lane, "threadIdx.x"));
@@ -199,9 +227,9 @@ Block LoopSpace::prologue() {
 Block LoopSpace::stepCoordinates() const {
   Block block;
   if (reduced.empty()) return block;
-  const bool shared = threadsPerRow > 1, walks = steps > 1;
+  const bool shared = isShared(), walks = steps > 1;
   std::string flat = shared ? words.lane : "0";
-  if (walks && shared) flat = fmt::format("{} * {} + {}", words.step, words.threadsPerRow, words.lane);
+  if (walks && shared) flat = fmt::format("{} * {} + {}", words.step, words.shares, words.lane);
   if (walks && !shared) flat = words.step;
   if (reduced.size() == 1) {
     const int axis = reduced[0];
@@ -210,7 +238,7 @@ Block LoopSpace::stepCoordinates() const {
     block.push_back(declare("const int", coordinateNames[axis], flat));
     return block;
   }
-  const std::string stepName = flat == words.step ? flat : words.step + "_flat";
+  const std::string stepName = flat == words.step ? flat : flatStep();
   if (stepName != flat) block.push_back(declare("const int", stepName, flat));
   for (size_t i = 0; i < reduced.size(); ++i) {
     std::vector<std::string> faster;
@@ -226,17 +254,19 @@ Block LoopSpace::stepCoordinates() const {
 }
 
 std::string LoopSpace::stepGuard() const {
-  if (reduced.empty() || rowVectors % threadsPerRow == 0) return "";
-  if (reduced.size() == 1) return fmt::format("{} < {}", coordinateNames[reduced[0]], axisNames[reduced[0]]);
-  return fmt::format("{}_flat < {}", words.step, words.rowElements);
+  const std::string own = isColumns() && !isExact() ? words.inside : "";
+  if (reduced.empty() || rowVectors % shares == 0) return own;
+  const std::string both = own.empty() ? "" : own + " && ";
+  if (reduced.size() == 1) return fmt::format("{}{} < {}", both, coordinateNames[reduced[0]], axisNames[reduced[0]]);
+  return fmt::format("{}{} < {}", both, flatStep(), words.rowElements);
 }
 
 Launch LoopSpace::launch() const {
-  const int64_t blocks = ceilDivide(rows, rowsPerBlock);
+  const int64_t blocks = ceilDivide(rows, rowsPerBlock) * knobs.blocksPerRow;
   if (blocks > limit32)
     throw Error::unsupported("kernel '{}': {} blocks of {} threads; the limit is {} blocks: take more threads or wider vectors",
                              kernel.name, blocks, knobs.threads, limit32);
-  return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
+  return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}, .cluster = knobs.blocksPerRow};
 }
 
 }  // namespace weft::codegen

@@ -5,6 +5,8 @@
 //   map                no reduced axes, one thread a row, one step
 //   sequential         one thread walks the whole row; neighbouring threads lie along the lane axis
 //   warp, block        neighbouring threads take neighbouring vectors of the row
+//   columns            neighbouring threads take neighbouring rows, which are then called columns; threads further apart
+//                      share them: lanes of a warp, threads of a block, or also the blocks of a cluster (LoopColumns.cpp)
 // Everything about position is an Index: a C expression with what is known of its value.
 #pragma once
 
@@ -32,6 +34,8 @@ struct Index {
 /// Identifiers of the loop nest; an axis of the same name pushes them aside.
 struct Words {
   std::string row, lane, step, element, width, threads, threadsPerRow, rowsPerBlock, steps, rows, rowElements;
+  std::string shares;  ///< how many share a row: threadsPerRow, of all blocks that take part
+  std::string columnsPerWarp, blocksPerColumn, inside;  ///< columns only
 };
 
 class LoopSpace {
@@ -53,6 +57,7 @@ public:
   const Block &coordinates() const { return outerDeclarations; }
   Block stepCoordinates() const;  ///< inside the step loop
   std::string stepGuard() const;  ///< empty: every step of every thread is inside the row
+  std::string storeGuard() const;  ///< of what is stored once a row: the thread that does; empty: each does
   Launch launch() const;
 
   bool vectorIsReduced() const { return vectorReduced; }
@@ -62,6 +67,15 @@ public:
   const std::string &axisName(int axis) const { return axisNames[axis]; }
   /// Rows per block divide the rows: no thread stands beyond the last row.
   bool isExact() const { return rows % rowsPerBlock == 0; }
+  bool isColumns() const { return isColumnMapping(knobs.reduction); }
+  /// Steps in flight together where a row does not fit into registers.
+  int unroll() const { return isColumns() ? 8 : 4; }
+  /// Whether several threads share a row.
+  bool isShared() const { return shares > 1; }
+  /// The flat index over the reduced axes; declared where there are several.
+  std::string flatStep() const { return words.step + "_flat"; }
+  /// Whether lanes 2n and 2n + 1 of a warp hold neighbouring vectors along the lane axis.
+  bool pairsLanes() const;
 
   const Kernel &kernel;
   LoopKnobs knobs;
@@ -70,9 +84,14 @@ public:
   int width = 1;
   int64_t rows = 1, rowVectors = 1, steps = 1;
   int threadsPerRow = 1, rowsPerBlock = 1;
+  int64_t shares = 1;     ///< threads that share a row, in all blocks
   bool wideRows = false;  ///< row needs 64 bits
 
 private:
+  void claimWords();
+  void claimColumnWords();
+  void addColumnConstants(std::vector<ConstantLine> &lines) const;
+  Block columnPrologue() const;
   std::string countText(int axis) const;
   int64_t count(int axis) const;
 

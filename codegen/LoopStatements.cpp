@@ -146,7 +146,7 @@ void LoopPasses::emitStores(int depth, bool step, Block &block) {
   for (const OutputStore &store : graph.stores)
     if (graph.nodes[store.node].depth == depth && storeIsStep(store) == step) stores.push_back(storeOf(store));
   if (stores.empty()) return;
-  if (!step && space.threadsPerRow > 1) stores = {guard(space.words.lane + " == 0", std::move(stores))};
+  if (!step && !space.storeGuard().empty()) stores = {guard(space.storeGuard(), std::move(stores))};
   block.insert(block.end(), stores.begin(), stores.end());
 }
 
@@ -165,7 +165,28 @@ void LoopPasses::declareAccumulators(const std::vector<int> &reductions, Block &
   }
 }
 
+/// One call for all accumulators of a kind: "weft::clusterColumnSums<blocksPerColumn>(scratch, dgamma, dbeta);".
+void LoopPasses::finishColumns(const std::vector<int> &reductions, Block &block) {
+  const ReductionMapping mapping = space.knobs.reduction;
+  for (const Reduction kind : {Reduction::sum, Reduction::maximum}) {
+    std::vector<std::string> arguments;
+    for (int index : reductions)
+      if (graph.nodes[index].reduction == kind) arguments.push_back(nodeNames[index]);
+    if (arguments.empty()) continue;
+    std::string function = kind == Reduction::sum ? "ColumnSums" : "ColumnMaxima";
+    if (mapping == ReductionMapping::warpColumns) function = fmt::format("warp{}<{}>", function, space.words.columnsPerWarp);
+    if (mapping == ReductionMapping::blockColumns) function = fmt::format("block{}", function);
+    if (mapping == ReductionMapping::clusterColumns) function = fmt::format("cluster{}<{}>", function, space.words.blocksPerColumn);
+    if (mapping != ReductionMapping::warpColumns) {
+      columnScratch.emplace_back(names.claim("scratch"), arguments.size());
+      arguments.insert(arguments.begin(), columnScratch.back().first);
+    }
+    block.push_back(evaluate(fmt::format("weft::{}({})", function, fmt::join(arguments, ", "))));
+  }
+}
+
 void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &block) {
+  if (space.isColumns()) return finishColumns(reductions, block);
   if (space.threadsPerRow == 1) return;
   const bool inBlock = space.threadsPerRow > 32;
   const Across across = acrossOf(space);
@@ -182,6 +203,11 @@ void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &blo
 }
 
 void LoopPasses::declareScratch(Block &block) const {
+  for (const auto &[name, results] : columnScratch)
+    block.push_back({.kind = Statement::Kind::shared,
+                     .type = fmt::format("weft::ColumnScratch<{}, {}, {}, {}>", space.words.rowsPerBlock, space.words.threadsPerRow,
+                                         space.hasVector() ? space.words.width : "1", results),
+                     .name = name});
   if (scratchRows == 0) return;
   const bool perWarp = acrossOf(space) == Across::block;
   block.push_back({.kind = Statement::Kind::shared, .type = "float",

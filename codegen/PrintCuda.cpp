@@ -72,7 +72,8 @@ private:
   }
 
   void printSignature(const Program &program) {
-    text += fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", program.launchBounds);
+    const std::string cluster = program.clusterBlocks.empty() ? "" : fmt::format("__cluster_dims__({}) ", program.clusterBlocks);
+    text += fmt::format("extern \"C\" __global__ void {}__launch_bounds__({})\n", cluster, program.launchBounds);
     std::string line = program.entry + "(";
     const size_t indent = line.size();
     for (size_t i = 0; i < program.parameters.size(); ++i) {

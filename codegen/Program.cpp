@@ -144,7 +144,8 @@ void pruneUnused(Program &program) {
   pruneDeclarations(program.body, used);
   used.clear();
   collectIdentifiers(program.body, used);
-  forEachIdentifier(program.launchBounds, [&](std::string_view word) { used.emplace(word); });
+  for (const std::string *text : {&program.launchBounds, &program.clusterBlocks})
+    forEachIdentifier(*text, [&](std::string_view word) { used.emplace(word); });
   for (auto line = program.constants.rbegin(); line != program.constants.rend(); ++line)
     for (auto entry = line->entries.rbegin(); entry != line->entries.rend(); ++entry)
       if (used.count(entry->first)) forEachIdentifier(entry->second, [&](std::string_view word) { used.emplace(word); });
@@ -157,6 +158,7 @@ std::string print(const Program &program) {
   std::string text = fmt::format("program {}\n", program.entry);
   text += fmt::format("  mapping {}\n  launch <<<({}), ({}), {}>>>\n", program.mapping, fmt::join(program.launch.grid, ", "),
                       fmt::join(program.launch.block, ", "), program.launch.sharedBytes);
+  if (!program.clusterBlocks.empty()) text += fmt::format("  clusters of {} blocks\n", program.launch.cluster);
   for (const ConstantLine &line : program.constants)
     for (const auto &[name, value] : line.entries) text += fmt::format("  constant {} : {} = {}\n", name, line.type, value);
   for (const Parameter &parameter : program.parameters)

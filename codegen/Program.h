@@ -91,6 +91,7 @@ struct Program {
   std::vector<ConstantLine> constants{};
   std::vector<Parameter> parameters{};
   std::string launchBounds{};          ///< threads a block
+  std::string clusterBlocks{};         ///< blocks a cluster; empty: no clusters
   Block body{};
   Launch launch{};
   std::string mapping{};               ///< for people: how work is spread

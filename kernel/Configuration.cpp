@@ -54,8 +54,18 @@ std::string_view nameOf(ReductionMapping mapping) {
   case ReductionMapping::sequential: return "sequential";
   case ReductionMapping::warp: return "warp";
   case ReductionMapping::block: return "block";
+  case ReductionMapping::warpColumns: return "warp-columns";
+  case ReductionMapping::blockColumns: return "block-columns";
+  case ReductionMapping::clusterColumns: return "cluster-columns";
   }
   return "";
+}
+
+bool isRowMapping(ReductionMapping mapping) { return mapping == ReductionMapping::warp || mapping == ReductionMapping::block; }
+
+bool isColumnMapping(ReductionMapping mapping) {
+  return mapping == ReductionMapping::warpColumns || mapping == ReductionMapping::blockColumns ||
+         mapping == ReductionMapping::clusterColumns;
 }
 
 std::string_view nameOf(BlockCombine combine) {
@@ -117,6 +127,15 @@ std::string describeReduction(const LoopKnobs &knobs) {
     if (knobs.threadsPerRow == knobs.threads) return fmt::format("one block of {} threads a row{}", knobs.threads, combined);
     return fmt::format("{} threads a row, {}{}", knobs.threadsPerRow, rows, combined);
   }
+  case ReductionMapping::warpColumns:
+    return fmt::format("{} a column, {} a block", counted(knobs.threadsPerRow, "lane"),
+                       counted(knobs.threads / knobs.threadsPerRow, "column"));
+  case ReductionMapping::blockColumns:
+  case ReductionMapping::clusterColumns: {
+    const std::string cluster = knobs.blocksPerRow == 1 ? "" : fmt::format(", clusters of {}", counted(knobs.blocksPerRow, "block"));
+    return fmt::format("{} a column, {} a block{}", counted(knobs.threadsPerRow, "thread"),
+                       counted(knobs.threads / knobs.threadsPerRow, "column"), cluster);
+  }
   }
   return "";
 }
@@ -168,9 +187,10 @@ struct CanonicalKnobs {
   std::string axis(int index) const { return index < 0 ? "-" : names.axis(index); }
 
   std::string operator()(const LoopKnobs &knobs) const {
-    return fmt::format("vector {}x{} lanes {} reduction {} threads {} perRow {}{}", axis(knobs.vectorAxis), knobs.vectorWidth,
+    return fmt::format("vector {}x{} lanes {} reduction {} threads {} perRow {}{}{}", axis(knobs.vectorAxis), knobs.vectorWidth,
                        axis(knobs.laneAxis), nameOf(knobs.reduction), knobs.threads, knobs.threadsPerRow,
-                       knobs.combine == BlockCombine::shuffle ? "" : fmt::format(" combine {}", nameOf(knobs.combine)));
+                       knobs.combine == BlockCombine::shuffle ? "" : fmt::format(" combine {}", nameOf(knobs.combine)),
+                       knobs.blocksPerRow == 1 ? "" : fmt::format(" blocks {}", knobs.blocksPerRow));
   }
   std::string operator()(const TransposeKnobs &knobs) const {
     return fmt::format("tile {} vector {} threads {}", knobs.tile, knobs.vectorWidth, knobs.threads);

@@ -32,13 +32,22 @@ std::string print(const Layout &layout, const Kernel &kernel, const Value &value
 std::vector<Layout> allDenseLayouts(size_t rank);
 
 /// How a reduction is spread over the machine (section 4 of "Data Movement Is All You Need").
-enum class ReductionMapping : uint8_t { none, sequential, warp, block };
+///   sequential    one thread walks the reduced axes
+///   warp, block   neighbouring threads lie along a reduced axis and share one row
+///   ...Columns    neighbouring threads lie along a kept axis, and threads further apart share each column: lanes of one
+///                 warp, threads of one block, or the blocks of one cluster (sm_90 and later)
+enum class ReductionMapping : uint8_t { none, sequential, warp, block, warpColumns, blockColumns, clusterColumns };
+/// "none", "warp", "cluster-columns".
 std::string_view nameOf(ReductionMapping mapping);
+inline constexpr ReductionMapping reductionMappings[] = {
+    ReductionMapping::none,        ReductionMapping::sequential,   ReductionMapping::warp,          ReductionMapping::block,
+    ReductionMapping::warpColumns, ReductionMapping::blockColumns, ReductionMapping::clusterColumns};
 
 /// How a block-mapped reduction combines the partial results of its threads: warp shuffles and then shared memory, a tree
 /// in shared memory, or one thread that walks the shared array.
 enum class BlockCombine : uint8_t { shuffle, tree, linear };
 std::string_view nameOf(BlockCombine combine);
+inline constexpr BlockCombine blockCombines[] = {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear};
 
 /// Loop family: element-wise, normalization, reduction kernels in any layout.
 struct LoopKnobs {
@@ -47,10 +56,14 @@ struct LoopKnobs {
   int laneAxis = -1;    ///< kernel axis along which neighbouring threads lie (equal to vectorAxis, or another axis)
   ReductionMapping reduction = ReductionMapping::none;  ///< for the reduced axis
   int threads = 128;    ///< threads a block
-  int threadsPerRow = 1;  ///< threads that share one row when the reduction is warp or block, else 1
+  int threadsPerRow = 1;  ///< threads of a block that share one row or column; 1 where none do
   BlockCombine combine = BlockCombine::shuffle;  ///< for block reductions; shuffle for every other
+  int blocksPerRow = 1;   ///< blocks that share one column when the reduction is clusterColumns, else 1
   auto operator<=>(const LoopKnobs &) const = default;
 };
+
+bool isRowMapping(ReductionMapping mapping);     ///< warp, block
+bool isColumnMapping(ReductionMapping mapping);  ///< warpColumns, blockColumns, clusterColumns
 
 /// Transpose family: one tensor from one layout to another through a shared-memory tile.
 struct TransposeKnobs {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <span>
+#include <type_traits>
 
 namespace weft {
 namespace {
@@ -17,11 +19,11 @@ template <typename Visitor> void visitFields(LoopKnobs &knobs, Visitor &visit) {
   visit.axis("vector", knobs.vectorAxis);
   visit.integer("width", knobs.vectorWidth, LoopKnobs{}.vectorWidth);
   visit.axis("lanes", knobs.laneAxis);
-  visit.choice("reduction", knobs.reduction,
-               {ReductionMapping::none, ReductionMapping::sequential, ReductionMapping::warp, ReductionMapping::block});
+  visit.choice("reduction", knobs.reduction, reductionMappings);
   visit.integer("threads", knobs.threads, LoopKnobs{}.threads);
   visit.integer("perRow", knobs.threadsPerRow, LoopKnobs{}.threadsPerRow);
-  visit.choice("combine", knobs.combine, {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear});
+  visit.choice("combine", knobs.combine, blockCombines);
+  visit.integer("blocks", knobs.blocksPerRow, LoopKnobs{}.blocksPerRow);
 }
 template <typename Visitor> void visitFields(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("tile", knobs.tile, TransposeKnobs{}.tile);
@@ -50,7 +52,7 @@ public:
   void axis(std::string_view name, int value) {
     if (value >= 0) text += fmt::format(" {}={}", name, names->axis(value));
   }
-  template <typename Choice> void choice(std::string_view name, Choice value, std::initializer_list<Choice> all) {
+  template <typename Choice> void choice(std::string_view name, Choice value, std::span<const std::type_identity_t<Choice>> all) {
     if (value != *all.begin()) text += fmt::format(" {}={}", name, nameOf(value));
   }
   std::string text;
@@ -99,7 +101,7 @@ public:
     if (index >= names.axesInOrder().size()) throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel.name);
     value = names.axesInOrder()[index];
   }
-  template <typename Choice> void choice(std::string_view name, Choice &value, std::initializer_list<Choice> all) {
+  template <typename Choice> void choice(std::string_view name, Choice &value, std::span<const std::type_identity_t<Choice>> all) {
     const auto text = take(name);
     value = *all.begin();
     if (!text) return;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 
 namespace weft {
 namespace embedded {
@@ -113,6 +114,12 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .sharedMemoryPerBlock = static_cast<int64_t>(reader.figure("sharedMemoryPerBlock")),
                 .libraryProducts = true,
                 .sources = reader.sources()};
+}
+
+bool hasClusters(std::string_view architecture) {
+  int number = 0;
+  if (architecture.starts_with("sm_")) std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
+  return number >= 90;
 }
 
 const std::vector<Device> &devices() {

@@ -12,6 +12,9 @@
 
 namespace weft {
 
+/// Whether blocks of an architecture ("sm_90a") can form clusters, which read each other's shared memory.
+bool hasClusters(std::string_view architecture);
+
 struct Device {
   std::string name;          ///< "h200": the --device spelling
   std::string title;         ///< "NVIDIA H200 SXM"

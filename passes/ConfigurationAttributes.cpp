@@ -22,6 +22,7 @@ template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
   visit.integer("threads", knobs.threads);
   visit.integer("threads_per_row", knobs.threadsPerRow);
   visit.combine("combine", knobs.combine);
+  visit.optional("blocks_per_row", knobs.blocksPerRow, LoopKnobs{}.blocksPerRow);
 }
 template <typename Visitor> void visitKnobs(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("tile", knobs.tile);
@@ -46,6 +47,10 @@ public:
   Writer(mlir::MLIRContext *context, const Kernel &kernel) : builder(context), kernel(kernel) {}
 
   void integer(llvm::StringRef name, int value) { add(name, builder.getI64IntegerAttr(value)); }
+  /// Left out where it has its usual value.
+  void optional(llvm::StringRef name, int value, int usual) {
+    if (value != usual) integer(name, value);
+  }
   void axis(llvm::StringRef name, int value) {
     add(name, builder.getStringAttr(value < 0 ? "" : kernel.axes[value].name));
   }
@@ -72,6 +77,10 @@ public:
       throw missing(name, "an integer");
     value = static_cast<int>(attribute.getInt());
   }
+  void optional(llvm::StringRef name, int &value, int usual) {
+    value = usual;
+    if (config.contains(name)) integer(name, value);
+  }
   void axis(llvm::StringRef name, int &value) {
     const std::string wanted = text(name);
     value = -1;
@@ -84,20 +93,20 @@ public:
   }
   void mapping(llvm::StringRef name, ReductionMapping &value) {
     const std::string wanted = text(name);
-    for (ReductionMapping mapping : {ReductionMapping::none, ReductionMapping::sequential, ReductionMapping::warp,
-                                     ReductionMapping::block})
+    for (ReductionMapping mapping : reductionMappings)
       if (nameOf(mapping) == wanted) {
         value = mapping;
         return;
       }
-    throw Error::badInput("kernel '{}': config '{}' is '{}', not none, sequential, warp or block", kernel.name, name.str(),
-                          wanted);
+    std::string known;
+    for (ReductionMapping mapping : reductionMappings) known += fmt::format("{}{}", known.empty() ? "" : ", ", nameOf(mapping));
+    throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name, name.str(), wanted, known);
   }
   void combine(llvm::StringRef name, BlockCombine &value) {
     value = BlockCombine::shuffle;
     if (!config.contains(name)) return;
     const std::string wanted = text(name);
-    for (BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear})
+    for (BlockCombine combine : blockCombines)
       if (nameOf(combine) == wanted) {
         value = combine;
         return;

@@ -122,14 +122,50 @@ Case residualMap(const std::string &name, int64_t rows, int64_t columns) {
   return rowMajorCase(name, "maps", builder.finish({builder.elementwise("residual", "{0} + {1}", {x, r}, "y")}));
 }
 
+BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions) {
+  return {.name = "reduce", .operatorClass = normalization, .operands = {operand}, .results = {}, .reducedAxes = std::move(reducedAxes),
+          .attributes = {{"kind", std::string("sum")}, {"axes", std::move(dimensions)}}, .spelling = {}};
+}
+
 /// Sum over all rows: the gradient of a bias.
 Case columnSum(const std::string &name, int64_t rows, int64_t columns) {
   KernelBuilder builder(name);
   const int j = builder.axis("j", rows), i = builder.axis("i", columns);
   const int x = builder.input("x", DType::f16, {j, i});
-  const int y = builder.op({.name = "reduce", .operatorClass = normalization, .operands = {x}, .reducedAxes = {j},
-                            .attributes = {{"kind", std::string("sum")}, {"axes", std::vector<int64_t>{0}}}}, "y", DType::f32, {i});
-  return rowMajorCase(name, "reductions", builder.finish({y}));
+  return rowMajorCase(name, "columns", builder.finish({builder.op(sumOver(x, {j}, {0}), "y", DType::f32, {i})}));
+}
+
+/// BDRB of the paper: the gradient through dropout and an activation, and its sum over all rows, the gradient of the bias.
+Case dropoutActivationBias(const std::string &name, int64_t rows, int64_t columns) {
+  KernelBuilder builder(name);
+  const DType dtype = DType::f16;
+  const int b = builder.axis("b", 96), j = builder.axis("j", rows / 96), u = builder.axis("u", columns);
+  const int dy = builder.input("dy", dtype, {b, j, u}), slope = builder.input("slope", dtype, {b, j, u});
+  const int dropped = builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
+  const int dx = builder.elementwise("mul", "{0} * {1}", {dropped, slope}, "dx");
+  const int dbias = builder.op(sumOver(dx, {b, j}, {0, 1}), "dbias", dtype, {u});
+  Case result = rowMajorCase(name, "columns", builder.finish({dx, dbias}));
+  result.sumTolerance = 1e-6 * static_cast<double>(rows) * 4;  // of the sum of magnitudes, about 4 each
+  return result;
+}
+
+/// BSB of the paper: the gradients of gamma and beta from x, its mean and rstd; `adds`: EBSB, of a sum that is also written.
+Case scaleBias(const std::string &name, bool adds, int64_t rows, int64_t columns) {
+  KernelBuilder builder(name);
+  const DType dtype = DType::f16;
+  const int b = builder.axis("b", 96), j = builder.axis("j", rows / 96), i = builder.axis("i", columns);
+  const int upstream = builder.input("upstream", dtype, {b, j, i}), x = builder.input("x", dtype, {b, j, i});
+  const int mean = builder.input("mean", DType::f32, {b, j}), rstd = builder.input("rstd", DType::f32, {b, j});
+  const int more = adds ? builder.input("more", dtype, {b, j, i}) : -1;
+  const int dy = adds ? builder.elementwise("residual", "{0} + {1}", {upstream, more}, "dy") : upstream;
+  const int centred = builder.elementwise("sub", "{0} - {1}", {x, mean}, "centred");
+  const int normalized = builder.elementwise("mul", "{0} * {1}", {centred, rstd}, "normalized");
+  const int product = builder.elementwise("mul", "{0} * {1}", {dy, normalized}, "product");
+  const int dgamma = builder.op(sumOver(product, {b, j}, {0, 1}), "dgamma", dtype, {i});
+  const int dbeta = builder.op(sumOver(dy, {b, j}, {0, 1}), "dbeta", dtype, {i});
+  Case result = rowMajorCase(name, "columns", builder.finish(adds ? std::vector{dy, dgamma, dbeta} : std::vector{dgamma, dbeta}));
+  result.sumTolerance = 1e-6 * static_cast<double>(rows) * 8;  // of the sum of magnitudes, about 8 each
+  return result;
 }
 
 Case gather(const std::string &name, int64_t tableRows, int64_t rows, int64_t columns) {
@@ -177,6 +213,12 @@ std::vector<Case> loopCases() {
       residualMap("residual_4096x1024", 4096, 1024),
       residualMap("residual_65536x1024", 65536, 1024),
       columnSum("column_sum_65536x1024", 65536, 1024),
+      columnSum("column_sum_12288x1024", 12288, 1024),
+      columnSum("column_sum_12288x4096", 12288, 4096),
+      columnSum("column_sum_4096x1024", 4096, 1024),
+      dropoutActivationBias("dropout_activation_bias_12288x4096", 12288, 4096),
+      scaleBias("scale_bias_12288x1024", false, 12288, 1024),
+      scaleBias("residual_scale_bias_12288x1024", true, 12288, 1024),
       gather("gather_32768x1024", 30522, 32768, 1024),
   };
 }

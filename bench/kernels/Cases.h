@@ -16,6 +16,7 @@ struct Case {
   Kernel kernel;
   LayoutConstraints layouts;           ///< all fixed
   std::map<int, int64_t> limits = {};  ///< i32 inputs (value index): values are in [0, limit)
+  double sumTolerance = 2e-5;          ///< absolute, of outputs that lost the reduced axes: long sums of products cancel
 };
 
 /// Softmax, norms, element-wise chains, reductions, gathers: all row-major.

@@ -13,6 +13,7 @@ namespace cuda = runtime::cuda;
 
 constexpr int64_t arenaBytes = int64_t(4) << 30, copyBytes = 256 << 20;
 constexpr int copiesPerGraph = 3;
+constexpr int64_t copyGranule = 2048;  ///< bytes of one block of the copy
 constexpr size_t sampledElements = 4096;
 
 double median(std::vector<double> values) {
@@ -28,7 +29,6 @@ double relativeTolerance(DType type) {
   default: return 2e-5;
   }
 }
-constexpr double absoluteTolerance = 2e-5;
 
 int64_t footprint(const Kernel &kernel) {
   int64_t bytes = 0;
@@ -101,6 +101,9 @@ void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Se
     const cuda::DevicePointer output = set[kernel.inputs.size() + n];
     if (const int64_t poison = probe.countPoison(output, type, kernel.elements(kernel.outputs[n])); poison != 0)
       candidate.failure = fmt::format("{} elements of '{}' are not written", poison, kernel.values[kernel.outputs[n]].name);
+    const std::vector<int> axes = kernel.values[kernel.outputs[n]].axes, reduced = kernel.reducedAxes();
+    const bool isSum = !reduced.empty() && std::ranges::find_first_of(axes, reduced) == axes.end();
+    const double absolute = isSum ? candidate.subject->sumTolerance : 2e-5;
     std::vector<int64_t> positions;
     std::vector<double> values;
     for (size_t i = 0; i < expected.points.size(); ++i)
@@ -110,7 +113,7 @@ void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Se
       }
     const std::vector<double> actual = probe.elementsAt(output, type, positions);
     for (size_t i = 0; i < actual.size(); ++i) {
-      const double error = reference::elementDistance(actual[i], values[i], absoluteTolerance, relativeTolerance(type));
+      const double error = reference::elementDistance(actual[i], values[i], absolute, relativeTolerance(type));
       candidate.worstError = std::max(candidate.worstError, error);
       if (!(error <= 1) && candidate.failure.empty())
         candidate.failure = fmt::format("'{}' at {}: {} instead of {}", kernel.values[kernel.outputs[n]].name, positions[i], actual[i], values[i]);
@@ -126,7 +129,18 @@ double Bench::time(const cuda::Graph &graph) {
   return cuda::secondsBetween(start, end);
 }
 
-double Bench::measure(std::span<Candidate> candidates) {
+/// Copies that move `bytes` each, over all of the memory for copies in turn.
+cuda::Graph Bench::copyGraph(int64_t bytes, int64_t count) {
+  const int64_t half = std::clamp<int64_t>((bytes / 2 + copyGranule - 1) / copyGranule * copyGranule, copyGranule, copyBytes);
+  return cuda::Graph::capture(stream, [&](cuda::StreamHandle *on) {
+    for (int64_t n = 0; n < count; ++n) {
+      const cuda::DevicePointer from = copied.address() + static_cast<uint64_t>(n % (copyBytes / half) * half);
+      probe.copy(from, from + copyBytes, half, on);
+    }
+  });
+}
+
+CopyRates Bench::measure(std::span<Candidate> candidates) {
   const std::vector<Set> sets = setsFor(*candidates.front().subject);
   struct Run {
     Candidate *candidate;
@@ -156,24 +170,26 @@ double Bench::measure(std::span<Candidate> candidates) {
     const auto launches = std::clamp<int64_t>(std::llround(protocol.graphSeconds / once), 3, 400);
     runs.push_back({&candidate, std::move(module), record(candidate, function, launches), launches});
   }
-  const cuda::Graph copies = cuda::Graph::capture(stream, [&](cuda::StreamHandle *on) {
-    for (int n = 0; n < copiesPerGraph; ++n) probe.copy(copied.address(), copied.address() + copyBytes, copyBytes, on);
-  });
-  std::vector<double> copySeconds;
+  const int64_t bytes = candidates.front().subject->kernel.necessaryBytes();
+  const int64_t equalCount = std::clamp<int64_t>(std::llround(protocol.graphSeconds * 4e12 / static_cast<double>(bytes)), 3, 400);
+  const cuda::Graph copies = copyGraph(2 * copyBytes, copiesPerGraph), equalCopies = copyGraph(bytes, equalCount);
+  std::vector<double> copySeconds, equalSeconds;
   for (int round = 0; round <= protocol.rounds; ++round) {  // the first warms up
     const double copy = time(copies) / copiesPerGraph;
-    if (round > 0) copySeconds.push_back(copy);
+    const double equal = time(equalCopies) / static_cast<double>(equalCount);
+    if (round > 0) copySeconds.push_back(copy), equalSeconds.push_back(equal);
     for (Run &run : runs) {
       const double seconds = time(run.graph) / static_cast<double>(run.launches);
       if (round > 0) run.seconds.push_back(seconds);
     }
   }
-  const double copyRate = 2.0 * copyBytes / median(copySeconds);
+  const CopyRates rates{.large = 2.0 * copyBytes / median(copySeconds), .equal = static_cast<double>(bytes) / median(equalSeconds)};
   for (Run &run : runs) {
     run.candidate->seconds = median(run.seconds);
-    run.candidate->copyShare = static_cast<double>(run.candidate->subject->kernel.necessaryBytes()) / run.candidate->seconds / copyRate;
+    run.candidate->copyShare = static_cast<double>(bytes) / run.candidate->seconds / rates.large;
+    run.candidate->equalCopyShare = static_cast<double>(bytes) / run.candidate->seconds / rates.equal;
   }
-  return copyRate;
+  return rates;
 }
 
 }  // namespace weft::bench

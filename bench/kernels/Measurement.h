@@ -20,6 +20,13 @@ struct Candidate {
   double seconds = 0;        ///< median
   double worstError = 0;     ///< of the sampled elements, in units of the tolerance
   double copyShare = 0;      ///< of the copy's rate in the same rounds
+  double equalCopyShare = 0; ///< of the rate of a copy that moves as many bytes
+  double modelSeconds = 0;   ///< by the analytic model
+};
+
+/// In bytes/s: of a copy much larger than the L2, and of one that moves as many bytes as the case.
+struct CopyRates {
+  double large = 0, equal = 0;
 };
 
 struct Protocol {
@@ -32,9 +39,9 @@ class Bench {
 public:
   explicit Bench(const Protocol &protocol);
 
-  /// Fills in failure, seconds, worstError and copyShare of all candidates, which belong to one case.
-  /// Returns the copy's rate in these rounds, in bytes/s.
-  double measure(std::span<Candidate> candidates);
+  /// Fills in failure, seconds, worstError and shares of all candidates, which belong to one case. Returns the rates of the
+  /// copies in these rounds.
+  CopyRates measure(std::span<Candidate> candidates);
   const runtime::cuda::GpuProperties &gpu() const { return context.gpu(); }
 
 private:
@@ -49,6 +56,7 @@ private:
   void launch(const Candidate &candidate, runtime::cuda::FunctionHandle *function, const Set &set,
               runtime::cuda::StreamHandle *on) const;
   double time(const runtime::cuda::Graph &graph);
+  runtime::cuda::Graph copyGraph(int64_t bytes, int64_t count);
 
   Protocol protocol;
   runtime::cuda::Context context;

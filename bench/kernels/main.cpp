@@ -53,7 +53,7 @@ std::vector<Candidate> candidatesOf(const Case &subject, size_t top) {
   std::vector<Candidate> candidates;
   for (auto &[seconds, configuration] : priced) {
     codegen::EmittedKernel emitted = codegen::emit(subject.kernel, configuration, "sm_90a");
-    candidates.push_back({.subject = &subject, .configuration = std::move(configuration), .emitted = std::move(emitted)});
+    candidates.push_back({.subject = &subject, .configuration = std::move(configuration), .emitted = std::move(emitted), .modelSeconds = seconds});
   }
   return candidates;
 }
@@ -115,9 +115,9 @@ int run(const Arguments &arguments) {
   nlohmann::json all = nlohmann::json::array();
   bool failed = false;
   for (std::vector<Candidate> &candidates : cases) {
-    const double copyRate = bench ? bench->measure(candidates) : 0;
-    printCase(candidates, copyRate, arguments.lines);
-    all.push_back(toJson(candidates, copyRate));
+    const CopyRates copy = bench ? bench->measure(candidates) : CopyRates{};
+    printCase(candidates, copy, arguments.lines);
+    all.push_back(toJson(candidates, copy));
     failed |= std::any_of(candidates.begin(), candidates.end(), [](const Candidate &one) { return !one.failure.empty(); });
   }
   if (bench) printGroups(cases);

@@ -36,6 +36,8 @@ constexpr double linearCombineSeconds = 0.23e-9, treeStepSeconds = 0.13e-9;
 
 /// Registers before the row or vector itself: layer norm with 32 elements a lane of two tensors takes about 104.
 constexpr double mapRegisters = 24, rowRegisters = 40;
+/// Columns: steps of a thread in flight together; joining the threads of a block, for each sum; of a cluster (estimates).
+constexpr double columnUnroll = 8, columnCombineSeconds = 0.5e-6, clusterCombineSeconds = 1e-6;
 constexpr int sequentialUnroll = 4;  ///< loads that the compiler keeps in flight in a sequential loop
 
 /// Estimates: coordinates from a thread index (divisions by constants) and the guard; converting, computing and rounding.

@@ -61,6 +61,11 @@ bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(cons
 /// One layout an operand and knobs as a configuration.
 Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs);
 
+/// Sums or a maximum of single elements, whose operands are read once: reduce, layer_norm_dw, rms_norm_dw.
+bool isPlainReduction(const BodyOp &op);
+/// How many of them a kernel has; an op with two results has two.
+int64_t accumulatorsOf(const Kernel &kernel);
+
 /// Operand values: inputs, then outputs.
 std::vector<int> operandValues(const Kernel &kernel);
 std::vector<int64_t> extentsOf(const Kernel &kernel, int value);

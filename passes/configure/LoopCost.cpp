@@ -60,6 +60,17 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
   });
   passes = writesRows ? 1 : 0;
   for (const BodyOp &op : kernel.body) passes += reductionsOf(op);
+  if (reducesOnly()) passes = 1;
+}
+
+/// Sums and maxima that leave the kernel as they are: nothing waits for them, so everything happens in one pass.
+bool LoopPricer::reducesOnly() const {
+  return std::ranges::all_of(kernel.body, [&](const BodyOp &reducing) {
+    if (reducing.reducedAxes.empty()) return true;
+    return isPlainReduction(reducing) && std::ranges::none_of(kernel.body, [&](const BodyOp &op) {
+      return std::ranges::find_first_of(op.operands, reducing.results) != op.operands.end();
+    });
+  });
 }
 
 bool LoopPricer::isReduced(int axis) const { return std::find(reduced.begin(), reduced.end(), axis) != reduced.end(); }
@@ -84,7 +95,7 @@ int64_t LoopPricer::lanesAlong(const LoopKnobs &knobs) const {
   if (knobs.laneAxis < 0) return 1;
   const int64_t perThread = knobs.laneAxis == knobs.vectorAxis ? knobs.vectorWidth : 1;
   const int64_t neighbours = (extent(knobs.laneAxis) + perThread - 1) / perThread;
-  const bool isRow = knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block;
+  const bool isRow = isRowMapping(knobs.reduction);
   return std::min<int64_t>({analytic::warpSize, neighbours, isRow ? knobs.threadsPerRow : analytic::warpSize});
 }
 
@@ -128,6 +139,12 @@ double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
     const double perStep = static_cast<double>(knobs.threadsPerRow) * knobs.vectorWidth;
     return std::ceil(rowElements / perStep) * knobs.vectorWidth;
   }
+  case ReductionMapping::warpColumns:
+  case ReductionMapping::blockColumns:
+  case ReductionMapping::clusterColumns: {
+    const double steps = std::ceil(rowElements / (static_cast<double>(knobs.threadsPerRow) * knobs.blocksPerRow));
+    return std::min<double>(steps, analytic::columnUnroll) * knobs.vectorWidth;
+  }
   }
   return 1;
 }
@@ -146,14 +163,15 @@ double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
 }
 
 KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
-  const bool isMap = knobs.reduction == ReductionMapping::none;
-  const bool isRow = knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block;
+  const bool isMap = knobs.reduction == ReductionMapping::none, isColumns = isColumnMapping(knobs.reduction);
+  const bool isRow = isRowMapping(knobs.reduction);
   const double elements = elementsPerThread(knobs);
   const double registers = registersOf(knobs, elements);
   KnobPrice result;
   if (!isMap && !keepsRow(knobs)) result.rereads = passes;
 
-  const double perThread = isRow ? elements : isMap ? knobs.vectorWidth : rowElements * knobs.vectorWidth;
+  double perThread = isRow ? elements : isMap ? knobs.vectorWidth : rowElements * knobs.vectorWidth;
+  if (isColumns) perThread = std::ceil(perThread / knobs.threadsPerRow / knobs.blocksPerRow);
   const double threads = std::ceil(points / perThread);
   const double resident = analytic::registersPerMultiprocessor / std::min<double>(registers, analytic::registersPerThread);
   const double blocks = std::max(1.0, std::floor(std::min<double>(resident, analytic::threadsPerMultiprocessor) / knobs.threads));
@@ -166,6 +184,11 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
                         kernel.flop() * analytic::instructionsPerFlop;
   const double lanesBusy = std::min(1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
   result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
+  // Behind the last load nothing overlaps with joining: it takes from the share of the time in which memory moves.
+  if (isColumns) {
+    const double moving = static_cast<double>(kernel.necessaryBytes()) / device.copyBandwidth;
+    result.share = moving / (moving / result.share + columnSeconds(knobs));
+  }
   if (knobs.reduction == ReductionMapping::block && knobs.combine != BlockCombine::shuffle) {
     double combine = 0;
     if (knobs.combine == BlockCombine::linear) combine = knobs.threads * analytic::linearCombineSeconds;
@@ -173,6 +196,13 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
     for (const BodyOp &op : kernel.body) result.issueSeconds += reductionsOf(op) * points / rowElements * combine / device.multiprocessors;
   }
   return result;
+}
+
+double LoopPricer::columnSeconds(const LoopKnobs &knobs) const {
+  if (knobs.reduction == ReductionMapping::warpColumns) return 0;
+  const auto sums = static_cast<double>(accumulatorsOf(kernel));
+  const double cluster = knobs.blocksPerRow > 1 ? analytic::clusterCombineSeconds : 0;
+  return sums * analytic::columnCombineSeconds + cluster;
 }
 
 double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const {

@@ -44,6 +44,9 @@ public:
 private:
   int64_t extent(int axis) const { return kernel.axes[static_cast<size_t>(axis)].extent; }
   bool isReduced(int axis) const;
+  bool reducesOnly() const;
+  /// What joining the threads of a column costs behind the last load.
+  double columnSeconds(const LoopKnobs &knobs) const;
   int64_t lanesAlong(const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;

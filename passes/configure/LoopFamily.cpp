@@ -5,8 +5,15 @@
 //                laneAxis, the other axes follow in the order of the first output's layout;
 //   row          vectorAxis = laneAxis = a reduced axis; a part of a warp, a warp or a block shares one row;
 //   sequential   each thread walks the reduced axes; neighbouring threads lie along another axis, which is also the
-//                vector axis.
+//                vector axis;
+//   columns      the same, but many threads share the walk: gradients of biases, gamma and beta, whose kept axis is the
+//                fast one. Joined in a warp (short columns), in a block, or in a cluster of blocks where the device has
+//                them (sm_90): a cluster is the grid level, since few columns leave most multiprocessors idle otherwise.
+//                There is no form through global memory: it would need scratch memory and a counter that survive a launch.
+//                For sums and maxima alone (reduce, the gradients of gamma and beta): rows of norms and softmax are read
+//                more than once.
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and knobs are independent.
+#include "kernel/ColumnScratch.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -21,6 +28,10 @@ constexpr int mapThreads[] = {64, 128, 256, 512};
 constexpr int warpThreads[] = {64, 128, 256};
 constexpr int blockThreads[] = {64, 128, 256, 512};
 constexpr int sequentialThreads[] = {64, 128, 256};
+constexpr int columnThreads[] = {256, 512};
+constexpr int columnsOfBlock[] = {4, 8, 16, 32};  ///< vectors side by side: 64 to 512 bytes
+constexpr int lanesOfColumn[] = {4, 8};
+constexpr int blocksOfColumn[] = {2, 4, 8};       ///< clusters of more blocks are not portable
 constexpr int warpShares[] = {8, 16, 32};  ///< lanes that share a row
 constexpr int warpSize = 32;
 constexpr int64_t shortRow = 256;  ///< elements; only shorter rows are given to a part of a warp
@@ -99,12 +110,13 @@ bool dropsOut(const Kernel &kernel) {
 }
 
 /// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent. Sixteen elements, in two
-/// accesses, where dropout is: columns 8 apart share Philox calls.
-std::vector<int> widthsAlong(const Kernel &kernel, int axis) {
+/// accesses, where dropout is: columns 8 apart share Philox calls. `alsoAlong`: only operands that run along these too count.
+std::vector<int> widthsAlong(const Kernel &kernel, int axis, const std::vector<int> &alsoAlong = {}) {
   int64_t largest = 1;
   for (int value : operandValues(kernel)) {
     const std::vector<int> &axes = kernel.values[value].axes;
-    if (std::find(axes.begin(), axes.end(), axis) != axes.end())
+    const auto has = [&](int wanted) { return std::find(axes.begin(), axes.end(), wanted) != axes.end(); };
+    if (has(axis) && std::all_of(alsoAlong.begin(), alsoAlong.end(), has))
       largest = std::max(largest, sizeOf(kernel.values[value].dtype));
   }
   std::vector<int> result;
@@ -157,7 +169,42 @@ void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, std::vecto
   }
 }
 
-std::vector<Knobs> reductionKnobs(const Kernel &kernel, const LoopSpace &space) {
+/// Whether the reductions are sums and maxima whose operands are read once.
+bool reducesColumns(const Kernel &kernel) {
+  return std::all_of(kernel.body.begin(), kernel.body.end(),
+                     [](const BodyOp &op) { return op.reducedAxes.empty() || isPlainReduction(op); });
+}
+
+/// Threads of a column that are at most as many as its points; `row` has the vector axis and its width.
+void addColumnKnobs(const Kernel &kernel, const Device &device, int64_t points, LoopKnobs row, std::vector<Knobs> &knobs) {
+  const int64_t results = accumulatorsOf(kernel);
+  const auto add = [&] {
+    if (int64_t(row.threadsPerRow) * row.blocksPerRow <= points && columnScratchBytes(row, results) <= staticSharedLimit)
+      knobs.push_back(row);
+  };
+  for (int threads : columnThreads) {
+    row.threads = threads;
+    row.reduction = ReductionMapping::warpColumns;
+    for (int lanes : lanesOfColumn) {
+      row.threadsPerRow = lanes;
+      add();
+    }
+    for (int columns : columnsOfBlock) {
+      row.threadsPerRow = threads / columns;
+      row.reduction = ReductionMapping::blockColumns;
+      add();
+      if (!hasClusters(device.architecture)) continue;
+      row.reduction = ReductionMapping::clusterColumns;
+      for (int blocks : blocksOfColumn) {
+        row.blocksPerRow = blocks;
+        add();
+      }
+      row.blocksPerRow = 1;
+    }
+  }
+}
+
+std::vector<Knobs> reductionKnobs(const Kernel &kernel, const Device &device, const LoopSpace &space) {
   std::vector<Knobs> knobs;
   int64_t rowElements = 1;
   for (int axis : space.reduced) rowElements *= rowExtent(kernel, axis);
@@ -173,6 +220,10 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const LoopSpace &space) 
         knobs.push_back(sequential);
       }
   }
+  if (!reducesColumns(kernel)) return knobs;
+  for (int axis : space.independent)  // what is moved once a column may take several accesses
+    for (int width : widthsAlong(kernel, axis, space.reduced))
+      addColumnKnobs(kernel, device, rowElements, {.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis}, knobs);
   return knobs;
 }
 
@@ -192,12 +243,21 @@ std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
 
 }  // namespace
 
-FamilyAnswer loopSpace(const Kernel &kernel, const Device &) {
+bool isPlainReduction(const BodyOp &op) { return op.name == "reduce" || op.name == "layer_norm_dw" || op.name == "rms_norm_dw"; }
+
+int64_t accumulatorsOf(const Kernel &kernel) {
+  int64_t count = 0;
+  for (const BodyOp &op : kernel.body)
+    if (isPlainReduction(op)) count += static_cast<int64_t>(op.results.size());
+  return count;
+}
+
+FamilyAnswer loopSpace(const Kernel &kernel, const Device &device) {
   const LoopSpace iteration = iterationSpace(kernel);
   if (!iteration.reason.empty()) return {.reason = iteration.reason};
   ConfigurationSpace space{.family = "loop"};
   for (int value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
-  space.knobs = iteration.reduced.empty() ? mapKnobs(kernel, iteration) : reductionKnobs(kernel, iteration);
+  space.knobs = iteration.reduced.empty() ? mapKnobs(kernel, iteration) : reductionKnobs(kernel, device, iteration);
   std::stable_sort(space.knobs.begin(), space.knobs.end(), [](const Knobs &a, const Knobs &b) {
     return preference(std::get<LoopKnobs>(a)) < preference(std::get<LoopKnobs>(b));
   });

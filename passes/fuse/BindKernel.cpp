@@ -128,13 +128,15 @@ private:
     return use;
   }
 
-  /// The dimensions that independent ops share by position: those of the widest result, first in order.
-  const Use &widestResult(const std::vector<int> &component) const {
+  /// The dimensions that independent ops share by position: those of the widest tensor, results first, first in order. Only
+  /// a reduction has an operand that is wider than its results.
+  const Use &widestTensor(const std::vector<int> &component) const {
     const Use *widest = &uses[boundOps.at(component.front()).results.front()];
-    for (int op : component)
-      for (int use : boundOps.at(op).results)
-        if (uses[use].nodes.size() > widest->nodes.size())
-          widest = &uses[use];
+    for (const auto tensors : {&BoundOp::results, &BoundOp::operands})
+      for (int op : component)
+        for (int use : boundOps.at(op).*tensors)
+          if (uses[use].nodes.size() > widest->nodes.size())
+            widest = &uses[use];
     return *widest;
   }
 
@@ -164,7 +166,7 @@ private:
   void mergeComponents() {
     const std::vector<std::vector<int>> components = connectedComponents();
     for (size_t i = 1; i < components.size(); ++i) {
-      const Use &first = widestResult(components.front()), &other = widestResult(components[i]);
+      const Use &first = widestTensor(components.front()), &other = widestTensor(components[i]);
       if (first.nodes.size() != other.nodes.size())
         continue;
       const std::vector<Axis> &a = flow.tensors[first.tensor].axes, &b = flow.tensors[other.tensor].axes;

@@ -171,8 +171,6 @@ private:
       return options.rules == FuseRules::paper ? reasons::contractionRule : reasons::contractionEpilogueOff;
     if (flowOp.operatorClass == OperatorClass::movement)
       return reasons::movementOp;
-    if (flowOp.reduced.size() > 1)
-      return reasons::secondReductionAxis;
     return std::nullopt;
   }
 

@@ -33,8 +33,6 @@ inline constexpr ReasonCode wouldCreateCycle{
 inline constexpr ReasonCode partnerAccess{
     "F040", "partner-access",
     "a rotary op reads the partner of each element, so its operand must come from memory, not from the same kernel"};
-inline constexpr ReasonCode secondReductionAxis{
-    "F041", "second-reduction-axis", "one op reduces over two axes; loop kernels reduce over one"};
 inline constexpr ReasonCode subVectorAccess{
     "F042", "sub-vector-access", "the op reduces sub-vectors of an axis, the other side whole axes: their rows differ"};
 inline constexpr ReasonCode forbiddenByOption{"F050", "forbidden-by-option", "--no-fuse names a pair of the ops"};
@@ -58,7 +56,7 @@ inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "th
 inline constexpr std::array reasonCodes{
     reasons::spaceMismatch,          reasons::accessTwice,         reasons::extentMismatch,
     reasons::reductionAxisMismatch,  reasons::contractionRule,     reasons::contractionEpilogueOff,
-    reasons::wouldCreateCycle,       reasons::partnerAccess,       reasons::secondReductionAxis,
+    reasons::wouldCreateCycle,       reasons::partnerAccess,
     reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
     reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,
     reasons::stackWeightIsNotParameter, reasons::stackEinsumDiffers, reasons::stackExtentsDiffer,

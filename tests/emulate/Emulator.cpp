@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <csignal>
 #include <map>
@@ -50,8 +51,13 @@ struct Warp {
 class Block {
 public:
   Block(int threads, const std::function<void()> &body);
+  /// Runs until every thread has ended, or waits at a cluster barrier.
   std::string run(Schedule schedule);
   void barrier(const char *file, int line);
+  void clusterBarrier(const char *file, int line);
+  void leaveClusterBarrier();
+  bool hasEnded() const { return finished == int(threads.size()); }
+  bool waitsForCluster() const { return atClusterBarrier == int(threads.size()); }
   void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
   void reset();
 
@@ -68,8 +74,8 @@ private:
   std::vector<Warp> warps;
   std::jmp_buf scheduler;
   Thread *current = nullptr;
-  uint64_t barrierGeneration = 0, progress = 0;
-  int atBarrier = 0, finished = 0;
+  uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0;
+  int atBarrier = 0, atClusterBarrier = 0, finished = 0;
   std::string error;
 };
 
@@ -87,8 +93,8 @@ Block::Block(int count, const std::function<void()> &body) : body(body), threads
 
 /// Makes the block ready to run again for the next block index; stacks are kept.
 void Block::reset() {
-  barrierGeneration = progress = 0;
-  atBarrier = finished = 0;
+  barrierGeneration = clusterGeneration = progress = 0;
+  atBarrier = atClusterBarrier = finished = 0;
   for (Thread &thread : threads) thread.started = thread.finished = false;
   for (size_t w = 0; w < warps.size(); ++w) {
     const int lanes = std::min<int>(warpSize, int(threads.size()) - int(w) * warpSize);
@@ -136,7 +142,7 @@ std::string Block::run(Schedule schedule) {
   running = this;
   const int count = int(threads.size());
   uint64_t before = ~0ull;
-  while (finished < count && error.empty()) {
+  while (finished < count && !waitsForCluster() && error.empty()) {
     if (progress == before) return describeDeadlock();
     before = progress;
     for (int n = 0; n < count && error.empty(); ++n) {
@@ -159,6 +165,18 @@ void Block::barrier(const char *file, int line) {
     ++barrierGeneration;
   }
   while (barrierGeneration == mine || !error.empty()) wait("barrier", file, line);
+}
+
+void Block::clusterBarrier(const char *file, int line) {
+  const uint64_t mine = clusterGeneration;
+  ++progress;
+  ++atClusterBarrier;
+  while (clusterGeneration == mine) wait("cluster barrier", file, line);
+}
+
+void Block::leaveClusterBarrier() {
+  atClusterBarrier = 0;
+  ++clusterGeneration;
 }
 
 void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
@@ -237,29 +255,89 @@ Dim3 dim3(const std::array<int64_t, 3> &extents) {
   return {unsigned(extents[0]), unsigned(extents[1]), unsigned(extents[2])};
 }
 
-std::string runBlock(const Grid &grid, Schedule schedule, Block &block, Dim3 index) {
-  currentBlock = index;
-  std::memset(grid.shared.data(), 0xFF, grid.shared.size());
-  block.reset();
-  const std::string error = block.run(schedule);
-  return error.empty() ? "" : fmt::format("block ({}, {}, {}): {}", index.x, index.y, index.z, error);
+/// Neighbouring blocks along x that run together (one, where there are no clusters). The running block's shared memory lies
+/// where the kernel's variables are, that of the others in `images`.
+class Cluster {
+public:
+  Cluster(const Grid &grid, const std::function<void()> &thread) : shared(grid.shared) {
+    const int threads = int(grid.threads[0] * grid.threads[1] * grid.threads[2]);
+    for (int64_t rank = 0; rank < grid.cluster; ++rank) blocks.push_back(std::make_unique<Block>(threads, thread));
+    images.assign(blocks.size(), std::vector<std::byte>(shared.size()));
+  }
+
+  std::string run(Schedule schedule, Dim3 first);
+  const std::byte *addressOf(const void *own, int rank) const {
+    const auto offset = static_cast<const std::byte *>(own) - shared.data();
+    return (rank == current ? shared.data() : images.at(size_t(rank)).data()) + offset;
+  }
+
+  static Cluster *running;
+
+private:
+  std::string runBlock(int rank, Schedule schedule);
+  int count() const { return int(blocks.size()); }
+
+  std::span<std::byte> shared;
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<std::vector<std::byte>> images;
+  int current = 0;
+};
+
+Cluster *Cluster::running = nullptr;
+
+std::string Cluster::runBlock(int rank, Schedule schedule) {
+  Block &block = *blocks[rank];
+  current = rank;
+  std::copy(images[rank].begin(), images[rank].end(), shared.begin());
+  std::string error = block.run(schedule);
+  std::copy(shared.begin(), shared.end(), images[rank].begin());
+  if (block.hasEnded()) std::fill(images[rank].begin(), images[rank].end(), std::byte{0xFF});
+  return error;
 }
 
-std::string runBlocks(const Grid &grid, Schedule schedule, Block &block) {
-  std::string error;
+std::string Cluster::run(Schedule schedule, Dim3 first) {
+  running = this;
+  for (int rank = 0; rank < count(); ++rank) {
+    blocks[rank]->reset();
+    std::fill(images[rank].begin(), images[rank].end(), std::byte{0xFF});
+  }
+  const auto waits = [](const auto &block) { return block->waitsForCluster(); };
+  while (true) {
+    for (int n = 0; n < count(); ++n) {
+      const int rank = schedule == Schedule::ascending ? n : count() - 1 - n;
+      currentBlock = {first.x + unsigned(rank), first.y, first.z};
+      if (std::string error = runBlock(rank, schedule); !error.empty())
+        return fmt::format("block ({}, {}, {}): {}", currentBlock.x, currentBlock.y, currentBlock.z, error);
+    }
+    if (std::none_of(blocks.begin(), blocks.end(), waits)) return {};
+    if (!std::all_of(blocks.begin(), blocks.end(), waits))
+      return fmt::format("cluster at block ({}, {}, {}): some blocks ended while others wait for them", first.x, first.y, first.z);
+    for (const auto &block : blocks) block->leaveClusterBarrier();
+  }
+}
+
+std::string runBlocks(const Grid &grid, Schedule schedule, Cluster &cluster) {
+  if (blocksPerGrid.x % grid.cluster != 0)
+    return fmt::format("{} blocks are no whole clusters of {}", blocksPerGrid.x, grid.cluster);
   for (const auto &[x, y, z] : grid.only)
-    if (error = runBlock(grid, schedule, block, {x, y, z}); !error.empty()) return error;
+    if (std::string error = cluster.run(schedule, {x - x % unsigned(grid.cluster), y, z}); !error.empty()) return error;
   if (!grid.only.empty()) return {};
   for (unsigned z = 0; z < blocksPerGrid.z; ++z)
     for (unsigned y = 0; y < blocksPerGrid.y; ++y)
-      for (unsigned x = 0; x < blocksPerGrid.x; ++x)
-        if (error = runBlock(grid, schedule, block, {x, y, z}); !error.empty()) return error;
+      for (unsigned x = 0; x < blocksPerGrid.x; x += unsigned(grid.cluster))
+        if (std::string error = cluster.run(schedule, {x, y, z}); !error.empty()) return error;
   return {};
 }
 
 }  // namespace
 
 void barrier(const char *file, int line) { Block::running->barrier(file, line); }
+
+void clusterBarrier(const char *file, int line) { Block::running->clusterBarrier(file, line); }
+
+void loadFromBlock(const void *own, int rank, void *value, size_t size) {
+  std::memcpy(value, Cluster::running->addressOf(own, rank), size);
+}
 
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
   Block::running->exchange(mask, mine, size, all, file, line);
@@ -268,12 +346,12 @@ void exchange(unsigned mask, const void *mine, size_t size, void *all, const cha
 std::string run(const Grid &grid, Schedule schedule, const std::function<void()> &thread) {
   threadsPerBlock = dim3(grid.threads);
   blocksPerGrid = dim3(grid.blocks);
-  Block block(int(grid.threads[0] * grid.threads[1] * grid.threads[2]), thread);
+  Cluster cluster(grid, thread);
   const FaultHandler handler;
   if (const int signal = sigsetjmp(accessFault, 1))
     return fmt::format("block ({}, {}, {}) thread ({}, {}, {}): {}", currentBlock.x, currentBlock.y, currentBlock.z,
                        currentThread.x, currentThread.y, currentThread.z, describeSignal(signal));
-  return runBlocks(grid, schedule, block);
+  return runBlocks(grid, schedule, cluster);
 }
 
 }  // namespace weft::emulate

@@ -21,6 +21,12 @@ extern Dim3 currentThread, currentBlock, threadsPerBlock, blocksPerGrid;
 /// Waits for every thread of the block at the same source line.
 void barrier(const char *file, int line);
 
+/// Waits for every thread of every block of the cluster.
+void clusterBarrier(const char *file, int line);
+
+/// What the shared memory of block `rank` of the cluster holds at the place that `own` has in this block's.
+void loadFromBlock(const void *own, int rank, void *value, size_t size);
+
 /// Gives `size` (at most 16) bytes to the lanes of `mask` and collects theirs: 32 slots of `size` bytes. Slots of lanes that
 /// exited, do not exist or are not in the mask hold 0xFF.
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);

@@ -26,6 +26,19 @@ extern "C" __global__ void __launch_bounds__(64) {0}(const float* __restrict__ x
 }})", name, barrier);
 }
 
+/// Each block of a cluster of two adds the sums of both, the first block's first; `last` stands behind the reads.
+std::string clusterSum(const std::string &name, const std::string &first, const std::string &last) {
+  return fmt::format(R"(
+#include "weft/cluster.cuh"
+extern "C" __global__ void __cluster_dims__(2) {0}(const float* __restrict__ x, float* __restrict__ y) {{
+  __shared__ float total;
+  if (threadIdx.x == 0) total = x[blockIdx.x];
+  {1};
+  if (threadIdx.x == 0) y[blockIdx.x] = weft::ptx::loadFromBlock(&total, 0) + weft::ptx::loadFromBlock(&total, 1);
+  {2};
+}})", name, first, last);
+}
+
 const std::vector<Source> sources = {
     {treeSum("tree_sum", "__syncthreads()"), "tree_sum"},
     {treeSum("racing_sum", ""), "racing_sum"},
@@ -47,6 +60,10 @@ const std::vector<Source> sources = {
      "  if (threadIdx.x == 5) return;\n"
      "  const float other = weft::emulate::shuffle(~0u, x[threadIdx.x], (threadIdx.x + 1) % 32);\n"
      "  if (threadIdx.x < 2 || threadIdx.x == 4) y[threadIdx.x / 4] = other;\n}", "exited_lane"},
+    {clusterSum("cluster_sum", "weft::ptx::clusterBarrier()", "weft::ptx::clusterBarrier()"), "cluster_sum"},
+    {clusterSum("early_end", "weft::ptx::clusterBarrier()", ""), "early_end"},
+    {clusterSum("racing_blocks", "", "weft::ptx::clusterBarrier()"), "racing_blocks"},
+    {clusterSum("one_waits", "if (blockIdx.x == 0) weft::ptx::clusterBarrier()", ""), "one_waits"},
 };
 
 struct Outcome {
@@ -56,7 +73,7 @@ struct Outcome {
 };
 
 /// Runs kernel `n` on x = 1, 2, ..., 128.
-Outcome launch(size_t n, int64_t blocks, int64_t threads, Schedule schedule) {
+Outcome launch(size_t n, int64_t blocks, int64_t threads, Schedule schedule, int64_t cluster = 1) {
   static const HostLibrary library("emulator", sources);
   const HostKernel &kernel = library.kernel(n);
   GuardedBuffer x(128 * sizeof(float)), y(2 * sizeof(float));
@@ -65,7 +82,7 @@ Outcome launch(size_t n, int64_t blocks, int64_t threads, Schedule schedule) {
     std::memcpy(&x.bytes()[at * sizeof(float)], &value, sizeof value);
   }
   void *pointers[] = {x.bytes().data(), y.bytes().data()}, *arguments[] = {&pointers[0], &pointers[1]};
-  const Grid grid{.blocks = {blocks, 1, 1}, .threads = {threads, 1, 1}, .shared = kernel.shared};
+  const Grid grid{.blocks = {blocks, 1, 1}, .threads = {threads, 1, 1}, .cluster = cluster, .shared = kernel.shared};
   Outcome outcome{.error = run(grid, schedule, [&] { kernel.call(arguments); }), .intact = x.intact() && y.intact(), .y = {}};
   std::memcpy(outcome.y, y.bytes().data(), sizeof outcome.y);
   return outcome;
@@ -116,4 +133,26 @@ TEST_CASE("the value of a lane that has exited is NaN") {
   CHECK(outcome.error == "");
   CHECK(outcome.y[0] == 3);
   CHECK(std::isnan(outcome.y[1]));
+}
+
+TEST_CASE("blocks of a cluster read each other's shared memory") {
+  for (Schedule schedule : {Schedule::ascending, Schedule::descending}) {
+    const Outcome outcome = launch(9, 2, 32, schedule, 2);
+    CHECK(outcome.error == "");
+    CHECK(outcome.y[0] == 3);
+    CHECK(outcome.y[1] == 3);
+  }
+}
+
+TEST_CASE("the shared memory of a block that ended, or has not begun, is NaN") {
+  for (size_t kernel : {10, 11}) {
+    const Outcome outcome = launch(kernel, 2, 32, Schedule::ascending, 2);
+    CHECK(outcome.error == "");
+    CHECK((std::isnan(outcome.y[0]) || std::isnan(outcome.y[1])));
+  }
+}
+
+TEST_CASE("a block that nobody joins at the cluster's barrier is an error") {
+  CHECK_THAT(launch(12, 2, 32, Schedule::ascending, 2).error, Catch::Contains("ended while others wait"));
+  CHECK_THAT(launch(9, 3, 32, Schedule::ascending, 2).error, Catch::Contains("no whole clusters"));
 }

@@ -116,6 +116,34 @@ Example biasGradient(DType dtype, const Extents &e) {
   return {"bias_gradient", builder.finish({sum}), i};
 }
 
+BodyOp sumOf(int operand, std::vector<int> reducedAxes) {
+  BodyOp op{.name = "reduce", .operatorClass = normalization, .operands = {operand}, .results = {}, .reducedAxes = std::move(reducedAxes),
+            .attributes = {{"kind", std::string("sum")}}, .spelling = {}};
+  op.attributes["axes"] = std::vector<int64_t>{0, 1};
+  return op;
+}
+
+Example dropoutActivationBias(DType dtype, const Extents &e) {
+  KernelBuilder builder("dropout_activation_bias");
+  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), u = builder.axis("u", e.u);
+  const int dy = builder.input("dy", dtype, {b, j, u}), slope = builder.input("slope", dtype, {b, j, u});
+  const int dropped = builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
+  const int dx = builder.elementwise("mul", "{0} * {1}", {dropped, slope}, "dx");
+  return {"dropout_activation_bias", builder.finish({dx, builder.op(sumOf(dx, {b, j}), "dbias", dtype, {u})}), u};
+}
+
+Example scaleBias(DType dtype, const Extents &e) {
+  KernelBuilder builder("scale_bias");
+  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
+  const int dy = builder.input("dy", dtype, {b, j, i}), x = builder.input("x", dtype, {b, j, i});
+  const int mean = builder.input("mean", DType::f32, {b, j}), rstd = builder.input("rstd", DType::f32, {b, j});
+  const int centred = builder.elementwise("sub", "{0} - {1}", {x, mean}, "centred");
+  const int normalized = builder.elementwise("mul", "{0} * {1}", {centred, rstd}, "normalized");
+  const int product = builder.elementwise("mul", "{0} * {1}", {dy, normalized}, "product");
+  const int dgamma = builder.op(sumOf(product, {b, j}), "dgamma", dtype, {i});
+  return {"scale_bias", builder.finish({dgamma, builder.op(sumOf(dy, {b, j}), "dbeta", dtype, {i})}), i};
+}
+
 Example rowMaximum(DType dtype, const Extents &e) {
   KernelBuilder builder("row_maximum");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
@@ -251,7 +279,8 @@ std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
           rmsNorm(dtype, e), biasGradient(dtype, e), rowMaximum(dtype, e), rotary(dtype, e, "halved"),
           rotary(dtype, e, "interleaved"), localSoftmax(dtype, e, tile), reduceSubVectors(dtype, e, tile),
           globalScaling(dtype, e, tile), slice(dtype, e), concat(dtype, e), splitAxis(dtype, e), mergeAxes(dtype, e),
-          gather(dtype, e), paddingMaskSoftmax(dtype, e), blockWindowMask(dtype, e), selectExample(dtype, e)};
+          gather(dtype, e), paddingMaskSoftmax(dtype, e), blockWindowMask(dtype, e), selectExample(dtype, e),
+          dropoutActivationBias(dtype, e), scaleBias(dtype, e)};
 }
 
 std::vector<Example> loopExamples(DType dtype, int scale) {

@@ -82,8 +82,11 @@ public:
     const std::vector<Configuration> configurations = sample(kernel, device, count);
     INFO(name);
     CHECK_FALSE(configurations.empty());
-    for (const Configuration &configuration : configurations)
-      add(name, kernel, configuration, architectures[turn++ % architectures.size()]);
+    for (const Configuration &configuration : configurations) {
+      const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
+      const bool needsClusters = loop && loop->blocksPerRow > 1;
+      add(name, kernel, configuration, needsClusters ? architectures.back() : architectures[turn++ % architectures.size()]);
+    }
   }
 
   void buildAndCheck(size_t leastKernels) const {

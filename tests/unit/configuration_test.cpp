@@ -1,4 +1,6 @@
 // Families: which configurations a kernel has, against counts and properties that can be worked out by hand.
+#include "kernel/ColumnScratch.h"
+#include "kernel/ConfigurationText.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/SampleKernels.h"
 
@@ -76,6 +78,54 @@ TEST_CASE("a softmax is mapped to warps, blocks and threads") {
     else CHECK(knobs.laneAxis == 0);
   }
   CHECK(mappings == std::set{ReductionMapping::warp, ReductionMapping::block, ReductionMapping::sequential});
+}
+
+TEST_CASE("sums over slow axes may be taken by columns: in a warp, a block, or a cluster where the device has them") {
+  KernelBuilder builder("gradients", {{'b', 8}, {'j', 64}, {'i', 32}});
+  const int x = builder.input("x", "bji"), r = builder.op("relu", OperatorClass::elementwise, {x}, "r", "bji");
+  const int s = builder.op("reduce", OperatorClass::normalization, {r}, "s", "i", "bj");
+  const Kernel kernel = builder.build({r, s});
+  for (const char *name : {"h200", "a100"}) {
+    std::set<ReductionMapping> mappings;
+    for (const Configuration &configuration : enumerate(kernel, findDevice(name)).legal) {
+      const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
+      mappings.insert(knobs.reduction);
+      if (!isColumnMapping(knobs.reduction)) continue;
+      CHECK(kernel.axes[size_t(knobs.laneAxis)].name == "i");
+      CHECK(knobs.laneAxis == knobs.vectorAxis);
+      CHECK(knobs.threadsPerRow * knobs.blocksPerRow <= 8 * 64);
+      CHECK(columnScratchBytes(knobs, 1) <= staticSharedLimit);
+      CHECK((knobs.blocksPerRow > 1) == (knobs.reduction == ReductionMapping::clusterColumns));
+    }
+    CHECK(mappings.contains(ReductionMapping::warpColumns));
+    CHECK(mappings.contains(ReductionMapping::blockColumns));
+    CHECK(mappings.contains(ReductionMapping::clusterColumns) == (std::string(name) == "h200"));
+  }
+}
+
+TEST_CASE("rows that are read more than once, as of a softmax, are not taken by columns") {
+  KernelBuilder builder("softmax", {{'j', 64}, {'k', 64}});
+  const int x = builder.input("x", "jk");
+  const Kernel kernel = builder.build({builder.op("softmax", OperatorClass::normalization, {x}, "p", "jk", "k")});
+  for (const Configuration &configuration : only<LoopKnobs>(enumerate(kernel, device()).legal))
+    CHECK(!isColumnMapping(std::get<LoopKnobs>(configuration.knobs).reduction));
+}
+
+TEST_CASE("columns are named in descriptions and keys, and other knobs keep theirs") {
+  KernelBuilder builder("sum", {{'j', 4096}, {'i', 1024}});
+  const int x = builder.input("x", "ji");
+  const Kernel kernel = builder.build({builder.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j")});
+  LoopKnobs knobs{.vectorAxis = 0, .vectorWidth = 8, .laneAxis = 0, .reduction = ReductionMapping::clusterColumns, .threads = 256,
+                  .threadsPerRow = 16, .blocksPerRow = 8};
+  CHECK(describe(kernel, knobs) == "vector 8 x f16 along i, 16 threads a column, 16 columns a block, clusters of 8 blocks");
+  const Configuration configuration{.inputs = {rowMajor(2)}, .outputs = {rowMajor(1)}, .knobs = knobs};
+  CHECK(parseConfiguration(configurationLine(kernel, configuration), kernel) == configuration);
+  const auto textOf = [&](LoopKnobs other) {
+    return canonicalText(kernel, {.inputs = {rowMajor(2)}, .outputs = {rowMajor(1)}, .knobs = other}, "sm_90a");
+  };
+  CHECK(textOf(knobs).find("perRow 16 blocks 8") != std::string::npos);
+  knobs.reduction = ReductionMapping::blockColumns, knobs.blocksPerRow = 1;
+  CHECK(textOf(knobs).find("reduction block-columns threads 256 perRow 16\n") != std::string::npos);
 }
 
 TEST_CASE("two different reductions do not share a kernel, and the reason names the op") {

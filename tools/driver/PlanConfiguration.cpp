@@ -32,6 +32,9 @@ public:
     return value.get<int>();
   }
 
+  /// Plans leave the member out where it has its usual value.
+  int numberOr(const char *name, int usual) { return object.contains(name) ? number(name, 1) : usual; }
+
   int axis(const char *name) {
     const json &value = member(name);
     if (value.is_null()) return -1;
@@ -45,11 +48,9 @@ public:
   }
 
   ReductionMapping reduction(const char *name) {
-    const std::vector<ReductionMapping> mappings = {ReductionMapping::none, ReductionMapping::sequential,
-                                                    ReductionMapping::warp, ReductionMapping::block};
     const std::string value = text(name);
     std::vector<std::string> names;
-    for (const ReductionMapping mapping : mappings) {
+    for (const ReductionMapping mapping : reductionMappings) {
       names.emplace_back(nameOf(mapping));
       if (names.back() == value) return mapping;
     }
@@ -61,7 +62,7 @@ public:
     if (!object.contains(name)) return BlockCombine::shuffle;
     const std::string value = text(name);
     std::vector<std::string> names;
-    for (const BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear}) {
+    for (const BlockCombine combine : blockCombines) {
       names.emplace_back(nameOf(combine));
       if (names.back() == value) return combine;
     }
@@ -100,7 +101,7 @@ Knobs read(KnobReader &reader, const std::string &where) {
     return LoopKnobs{.vectorAxis = reader.axis("vectorAxis"), .vectorWidth = reader.number("vectorWidth"),
                      .laneAxis = reader.axis("laneAxis"), .reduction = reader.reduction("reduction"),
                      .threads = reader.number("threads"), .threadsPerRow = reader.number("threadsPerRow"),
-                     .combine = reader.combine("combine")};
+                     .combine = reader.combine("combine"), .blocksPerRow = reader.numberOr("blocksPerRow", 1)};
   if (family == familyOf(TransposeKnobs{}))
     return TransposeKnobs{.tile = reader.number("tile"), .vectorWidth = reader.number("vectorWidth"),
                           .threads = reader.number("threads")};
@@ -144,6 +145,7 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
                        {"laneAxis", axisName(family.laneAxis, kernel)},     {"reduction", nameOf(family.reduction)},
                        {"threads", family.threads},                         {"threadsPerRow", family.threadsPerRow}};
           if (family.combine != BlockCombine::shuffle) loop["combine"] = nameOf(family.combine);
+          if (family.blocksPerRow != 1) loop["blocksPerRow"] = family.blocksPerRow;
           return loop;
         } else if constexpr (std::is_same_v<Family, TransposeKnobs>)
           return {{"tile", family.tile}, {"vectorWidth", family.vectorWidth}, {"threads", family.threads}};

@@ -1,0 +1,18 @@
+// The functions of codegen/device/cluster.cuh on the emulator. Included by that header when WEFT_EMULATE is defined.
+#pragma once
+
+#include "emulate_keywords.h"
+
+namespace weft::ptx {
+
+inline void clusterBarrier(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  weft::emulate::clusterBarrier(file, line);
+}
+
+inline float loadFromBlock(const float *own, int rank) {
+  float value;
+  weft::emulate::loadFromBlock(own, rank, &value, sizeof value);
+  return value;
+}
+
+}  // namespace weft::ptx
