@@ -9,6 +9,7 @@
 #include "tools/driver/ScaledPlan.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -103,6 +104,7 @@ WholeVerdict wholeVerdict(const VerifyFlags &flags, const runtime::Artifact &art
   TargetFlags target;
   target.deviceName = artifact.plan.device;
   target.target = artifact.plan.target;
+  target.noLibrary = std::ranges::none_of(artifact.plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.library.has_value(); });
   try {
     return {.check = checkScaled(artifact, target, context, flags.seed), .reason = {}};
   } catch (const runtime::cuda::DriverError &) {

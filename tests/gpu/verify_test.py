@@ -1,0 +1,74 @@
+"""weft verify on a GPU of artifacts that no preset describes: a .mlir model, its variants, a config.json, other extents.
+
+  verify_test.py FOLDER_OF_COMMANDS      Skipped (77) where there is no GPU or no NVRTC."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+ENCODER = ['paper-encoder', *'--dim b=2 --dim j=64 --dim h=4 --dim p=16 --dim i=64 --dim u=128'.split()]
+CONFIG = {'model_type': 'bert', 'hidden_size': 128, 'num_attention_heads': 4, 'intermediate_size': 256, 'hidden_act': 'gelu',
+          'num_hidden_layers': 2, 'max_position_embeddings': 128, 'layer_norm_eps': 1e-12, 'type_vocab_size': 2, 'vocab_size': 1000}
+# Its axes are known to nobody, and their extents cannot be made smaller: small enough as they are.
+UNKNOWN = '''!xy = tensor<24x40xf16, #weft.axes<x, y>>
+!yz = tensor<40x16xf16, #weft.axes<y, z>>
+!xz = tensor<24x16xf16, #weft.axes<x, z>>
+module {
+  weft.graph @product(%a: !xy, %b: !yz {weft.parameter}) -> !xz {
+    %c = weft.contract "xy,yz->xz" %a, %b : !xy, !yz -> !xz
+    %d = weft.relu %c : !xz
+    weft.return %d : !xz
+  }
+}
+'''
+
+
+class Runner:
+    def __init__(self, commands, folder):
+        self.commands, self.folder = commands, folder
+
+    def weft(self, *arguments):
+        return subprocess.run([self.commands / 'weft', *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def check(self, name, *compile_flags):
+        """A failure's text, or None."""
+        made = self.weft('compile', *compile_flags, '-o', name)
+        if made.returncode:
+            return f'{name}: compile: exit {made.returncode}: {made.stderr}'
+        done = self.weft('verify', name, '--json')
+        if done.returncode == 3:
+            raise SystemExit(self.skip(done.stderr or done.stdout))
+        result = json.loads(done.stdout)
+        whole = result['whole']
+        print(f'{name}: {result["agreed"]} kernels agree, {result["failed"]} failed; whole at {whole["dims"]}: {whole["results"] or whole["reason"]}')
+        if done.returncode or not whole['checked'] or not whole['results']:
+            return f'{name}: exit {done.returncode}, whole plan: {whole}'
+        return None
+
+    @staticmethod
+    def skip(text):
+        print(f'skipped: {text.strip()}')
+        return SKIPPED
+
+
+def main():
+    with tempfile.TemporaryDirectory() as temporary:
+        runner = Runner(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(temporary))
+        runner.weft('import', *ENCODER, '-o', 'layer.mlir')
+        (runner.folder / 'config.json').write_text(json.dumps(CONFIG))
+        (runner.folder / 'unknown.mlir').write_text(UNKNOWN)
+        failures = list(filter(None, [
+            runner.check('mlir', 'layer.mlir'),
+            runner.check('stacked', 'layer.mlir', '--stacking', 'three', '--no-library'),
+            runner.check('config', 'config.json', '--dim', 'b=2', '--dim', 'j=64'),
+            runner.check('preset', *ENCODER),
+            runner.check('decomposed', *ENCODER, '--attention', 'decomposed'),
+            runner.check('unknown', 'unknown.mlir'),
+        ]))
+    print('\n'.join(failures) or 'every kernel and every whole plan agrees')
+    return 1 if failures else 0
+
+
+sys.exit(main())
