@@ -99,6 +99,8 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     const std::string text = elementText(index);
     outer = outer == "0" ? text : fmt::format("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
   }
+  if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
+    outer = fmt::format("{} + {}", outer, constant("unsigned", "firstOuter", fmt::format("{}u", integerOf(op, "outer")), "of the whole tensor"));
   outer = asArgument(outer);
   const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() && !outerVaries &&
                             column.multipleOf % space.width == 0 && space.width <= 16;

@@ -62,12 +62,21 @@ struct PlanLibraryProduct {
   bool operator==(const PlanLibraryProduct &) const = default;
 };
 
+/// A kernel that runs on part of an axis: as often as there are parts, each a kernel of the plan, of one kernel of the graph.
+struct PlanPart {
+  int region = -1;     ///< which of graph.mlir's kernels; those that no part names belong to the other kernels, in order
+  std::string axis;    ///< of the kernel
+  int64_t start = 0, size = 0;
+  bool operator==(const PlanPart &) const = default;
+};
+
 struct PlanKernel {
   std::string name;    ///< unique in the plan
   std::string entry;   ///< extern "C" symbol in the cubin
   std::string family;
   int familyVersion = 0;
   std::vector<std::string> ops;      ///< printed ops, in order
+  std::optional<PlanPart> part;      ///< nothing (null): the whole
   std::vector<int> inputs, outputs;  ///< tensors
   std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
   std::string configuration;         ///< describe()
@@ -79,6 +88,7 @@ struct PlanKernel {
   int64_t sharedBytes = 0;
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryProduct> library;  ///< of family "cublaslt", else nothing (null)
+  int workspaceBuffer = -1;          ///< what a library product's algorithm writes beside its result; -1: nothing
   std::vector<int> after;            ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
@@ -103,6 +113,14 @@ struct PlanMeasurement {
   bool operator==(const PlanMeasurement &) const = default;
 };
 
+/// Where a buffer of temporaries lies. Buffers may overlap if `after` keeps apart the lives of all that lies in them.
+struct PlanPlacement {
+  int buffer = -1;
+  std::string in = "workspace";  ///< or a result's name: there until the result is written
+  int64_t offset = 0;            ///< bytes, a multiple of 256
+  bool operator==(const PlanPlacement &) const = default;
+};
+
 struct Plan {
   std::string formatVersion = "1";
   std::string model;
@@ -116,6 +134,8 @@ struct Plan {
   std::optional<PlanMeasurement> measurement;  ///< nothing (null): predicted only
   int64_t workspaceBytes = 0;
   std::vector<PlanTensor> tensors;
+  /// Ascending by buffer. Buffers of temporaries that are not named lie behind all that are, one after another.
+  std::vector<PlanPlacement> placements;
   std::vector<PlanKernel> kernels;  ///< a topological order
   std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
   std::vector<std::string> notes;   ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
@@ -133,7 +153,7 @@ nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
 /// Checks what types cannot: sizes are not negative, indices resolve, layouts are permutations, kernels are in a topological order, nothing is read
-/// before it is written. Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact,
+/// before it is written, and what shares memory lives apart (runtime/PlanLives.h). Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact,
 /// where a failure is a bug of the writer.
 void verify(const Plan &plan, const std::string &where);
 /// Checks that every library product reads and writes exactly the elements of its tensors. Whoever runs a plan calls it after

@@ -33,8 +33,8 @@ Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions
       entries(layout.entryPoints()), usesDropout(readsDropoutKey(artifact.plan)) {
   checkArchitecture();
   for (const std::string &name : parameters()) missingParameters.insert(name);
-  allocate();
   loadKernels();
+  allocate();
   setDropoutKey(options.seed, options.step);
 }
 
@@ -52,13 +52,14 @@ void Executor::checkArchitecture() const {
 
 void Executor::allocate() {
   const auto [free, total] = context.memory();
-  const int64_t needed = layout.bytes() - (options.ownExternals ? 0 : layout.bytes(BufferKind::external));
-  if (needed > free) throw Error::unsupported("{}", memoryRefusal(plan(), layout, free, total));
+  const int64_t callers = options.ownExternals ? 0 : layout.bytes(BufferKind::external);
+  if (layout.bytes() - callers + libraryWorkspaceBytes > free)
+    throw Error::unsupported("{}", memoryRefusal(plan(), layout, libraryWorkspaceBytes, free, total));
   try {
     allocateBuffers();
   } catch (const cuda::DriverError &error) {  // somebody else took it, or it lies in pieces
     if (!error.isOutOfMemory()) throw;
-    throw Error::unsupported("{}", memoryRefusal(plan(), layout, context.memory().first, total));
+    throw Error::unsupported("{}", memoryRefusal(plan(), layout, libraryWorkspaceBytes, context.memory().first, total));
   }
 }
 
@@ -69,6 +70,7 @@ void Executor::allocateBuffers() {
   };
   workspace = take(layout.bytes(BufferKind::temporary));
   dropoutKey = take(dropoutKeyBytes);
+  libraryWorkspace = take(libraryWorkspaceBytes);
   std::vector<bool> callers(layout.buffers().size(), false);
   for (size_t tensor = 0; tensor < plan().tensors.size(); ++tensor)
     if (layout.isDirect(int(tensor)) && !options.ownExternals) callers[size_t(plan().tensors[tensor].buffer)] = true;
@@ -76,7 +78,17 @@ void Executor::allocateBuffers() {
     const PlanBuffer &buffer = layout.buffers()[index];
     const bool isTemporary = buffer.kind == BufferKind::temporary;
     buffers.push_back(isTemporary || callers[index] ? cuda::Buffer() : take(buffer.bytes));
-    ownBuffers.push_back(isTemporary ? workspace.address() + cuda::DevicePointer(buffer.workspaceOffset) : buffers.back().address());
+    ownBuffers.push_back(isTemporary ? workspace.address() + cuda::DevicePointer(buffer.offset) : buffers.back().address());
+  }
+  placeInResults(ownBuffers);
+}
+
+void Executor::placeInResults(std::vector<cuda::DevicePointer> &addresses) const {
+  for (size_t index = 0; index < addresses.size(); ++index) {
+    const PlanBuffer &buffer = layout.buffers()[index];
+    if (buffer.host < 0) continue;
+    const cuda::DevicePointer result = addresses[size_t(buffer.host)];
+    addresses[index] = result == 0 ? 0 : result + cuda::DevicePointer(buffer.offset);
   }
 }
 
@@ -86,12 +98,17 @@ const cuda::Module &Executor::moduleOf(const PlanKernel &kernel) {
   return modules.emplace(kernel.cubin, cuda::Module(artifact.cubins.at(kernel.cubin))).first->second;
 }
 
-/// One library and one workspace for all of the plan's products: they run one after the other.
+bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedProduct &product) const {
+  return kernel.workspaceBuffer >= 0 && product.workspaceBytes() <= layout.buffers()[size_t(kernel.workspaceBuffer)].bytes;
+}
+
+/// One library for all of the plan's products. An algorithm whose workspace is not in the plan, or larger than there (another
+/// version's), gets it from one that all such share: they run one after the other.
 PreparedProduct Executor::prepare(const PlanKernel &kernel) {
   if (!library) library.emplace();
   PreparedProduct product = library->prepare(libraryProduct(*kernel.library), libraryKnobs(kernel), kernel.name);
   if (!product.warning().empty()) loadWarnings.push_back(product.warning());
-  libraryWorkspaceBytes = std::max(libraryWorkspaceBytes, product.workspaceBytes());
+  if (!fitsPlan(kernel, product)) libraryWorkspaceBytes = std::max(libraryWorkspaceBytes, product.workspaceBytes());
   return product;
 }
 
@@ -99,14 +116,16 @@ void Executor::loadKernels() {
   for (const PlanKernel &kernel : plan().kernels) {
     kernels.emplace_back();
     try {
-      if (kernel.library) kernels.back() = libraryKernel(plan(), kernel, prepare(kernel));
+      if (kernel.library) {
+        PreparedProduct product = prepare(kernel);
+        const bool isPlanned = fitsPlan(kernel, product);
+        kernels.back() = libraryKernel(plan(), kernel, std::move(product), isPlanned);
+      }
       else if (!kernel.cubin.empty()) kernels.back() = cubinKernel(plan(), kernel, moduleOf(kernel));
     } catch (const Error &error) {
       throw Error(error.kind, fmt::format("kernel {}: {}", kernel.name, error.what()));
     }
   }
-  libraryWorkspace = cuda::Buffer(libraryWorkspaceBytes);
-  allocatedBytes += libraryWorkspaceBytes;
 }
 
 const EntryPoint &Executor::entryPoint(std::string_view name) const {

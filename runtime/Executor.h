@@ -53,7 +53,7 @@ public:
   void setDropoutKey(uint64_t seed, uint64_t step);
 
   /// `pointers`: of the entry point's inputs, then of its outputs, each to element zero of a dense tensor in the plan's memory
-  /// order, a multiple of 16. The first launch of every kernel is waited for.
+  /// order, a multiple of 16. Results overlap nothing else: while a launch runs, they may hold what is temporary. The first launch of every kernel is waited for.
   void launch(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, cuda::StreamHandle *stream);
   /// On the executor's own arguments and results.
   void launch(const EntryPoint &entry, cuda::StreamHandle *stream);
@@ -80,11 +80,14 @@ private:
     return {.buffers = bound, .dropoutKey = dropoutKey.address(), .libraryWorkspace = libraryWorkspace.address()};
   }
   void checkArchitecture() const;
+  void loadKernels();
   void allocate();
   void allocateBuffers();
-  void loadKernels();
+  /// Where the temporaries that lie in results are, given where the results are.
+  void placeInResults(std::vector<cuda::DevicePointer> &addresses) const;
   const cuda::Module &moduleOf(const PlanKernel &kernel);
   PreparedProduct prepare(const PlanKernel &kernel);
+  bool fitsPlan(const PlanKernel &kernel, const PreparedProduct &product) const;
   void watch(int kernel, const Bindings &bound, cuda::StreamHandle *stream);
   std::vector<cuda::DevicePointer> bind(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) const;
   /// Within an NVTX range of the kernel's name.
@@ -107,7 +110,7 @@ private:
   bool usesDropout = false;
   cuda::Buffer workspace, dropoutKey, libraryWorkspace;
   std::optional<CublasLt> library;
-  int64_t libraryWorkspaceBytes = 0;
+  int64_t libraryWorkspaceBytes = 0;              ///< what algorithms of this machine need beyond the plan's buffers
   std::vector<std::string> loadWarnings;
   std::vector<cuda::Buffer> buffers;              ///< by buffer number; empty for temporaries and the caller's
   std::vector<cuda::DevicePointer> ownBuffers;    ///< by buffer number; 0 where only callers bring memory

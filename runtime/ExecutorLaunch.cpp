@@ -33,6 +33,13 @@ void Executor::checkCall(const EntryPoint &entry, std::span<const cuda::DevicePo
     if (pointers[index] == 0 || pointers[index] % pointerAlignment != 0)
       throw Error::badInput("the pointer to '{}', {:#x}, is no multiple of {} bytes", plan().tensors[size_t(tensors[index])].name,
                             pointers[index], pointerAlignment);
+  for (size_t result = entry.inputs.size(); result < tensors.size(); ++result)
+    for (size_t other = 0; other < result; ++other) {
+      const PlanTensor &one = plan().tensors[size_t(tensors[result])], &another = plan().tensors[size_t(tensors[other])];
+      const auto end = [&](size_t index, const PlanTensor &tensor) { return pointers[index] + cuda::DevicePointer(spanBytes(tensor)); };
+      if (pointers[result] < end(other, another) && pointers[other] < end(result, one))
+        throw Error::badInput("the memory of the result '{}' overlaps that of '{}'", one.name, another.name);
+    }
 }
 
 std::vector<cuda::DevicePointer> Executor::bind(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) const {
@@ -40,6 +47,7 @@ std::vector<cuda::DevicePointer> Executor::bind(const EntryPoint &entry, std::sp
   const std::vector<int> tensors = externalsOf(entry);
   for (size_t index = 0; index < tensors.size(); ++index)
     if (layout.isDirect(tensors[index])) bound[size_t(plan().tensors[size_t(tensors[index])].buffer)] = pointers[index];
+  placeInResults(bound);
   return bound;
 }
 

@@ -42,17 +42,19 @@ private:
 
 class LibraryKernel : public Launchable {
 public:
-  LibraryKernel(const Plan &plan, const PlanLibraryProduct &operands, PreparedProduct product)
-      : plan(plan), operands(operands), product(std::move(product)) {}
+  LibraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product, bool isPlanned)
+      : plan(plan), operands(*kernel.library), workspaceBuffer(isPlanned ? kernel.workspaceBuffer : -1), product(std::move(product)) {}
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
     const auto address = [&](int tensor) { return bindings.addressOf(plan.tensors[size_t(tensor)]); };
-    product.enqueue(address(operands.a), address(operands.b), address(operands.c), bindings.libraryWorkspace, stream);
+    const cuda::DevicePointer workspace = workspaceBuffer < 0 ? bindings.libraryWorkspace : bindings.buffers[size_t(workspaceBuffer)];
+    product.enqueue(address(operands.a), address(operands.b), address(operands.c), workspace, stream);
   }
 
 private:
   const Plan &plan;
   const PlanLibraryProduct &operands;
+  const int workspaceBuffer;  ///< -1: not in the plan
   const PreparedProduct product;
 };
 
@@ -66,8 +68,8 @@ std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kern
   return std::make_unique<CubinKernel>(plan, kernel, module);
 }
 
-std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product) {
-  return std::make_unique<LibraryKernel>(plan, *kernel.library, std::move(product));
+std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product, bool isPlanned) {
+  return std::make_unique<LibraryKernel>(plan, kernel, std::move(product), isPlanned);
 }
 
 }  // namespace weft::runtime

@@ -16,7 +16,7 @@ namespace weft::runtime {
 struct Bindings {
   std::span<const cuda::DevicePointer> buffers;
   cuda::DevicePointer dropoutKey = 0;
-  cuda::DevicePointer libraryWorkspace = 0;  ///< as large as the most that a library product of the plan needs
+  cuda::DevicePointer libraryWorkspace = 0;  ///< as large as the most that a library product needs beyond the plan's buffers
   /// Of the tensor's element zero.
   cuda::DevicePointer addressOf(const PlanTensor &tensor) const;
 };
@@ -31,7 +31,8 @@ public:
 /// Throws Error(badInput) when the cubin lacks the entry, DriverError when the GPU cannot give it its shared memory.
 std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module);
 
-/// A product of cuBLASLt that was made ready. `plan` outlives it.
-std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product);
+/// A product of cuBLASLt that was made ready. `isPlanned`: it works in the plan's buffer (PlanKernel::workspaceBuffer), else in
+/// Bindings::libraryWorkspace. `plan` outlives it.
+std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product, bool isPlanned);
 
 }  // namespace weft::runtime

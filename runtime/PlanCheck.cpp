@@ -1,14 +1,14 @@
 // What a plan must satisfy beyond the types of its members: every index resolves, layouts are permutations, kernels stand
-// in a topological order, and nothing is read before it is written. The runtime relies on exactly this.
+// in a topological order, nothing is read before it is written, and what shares memory lives apart. The runtime relies on exactly this.
 #include "runtime/Artifact.h"
 
 #include "kernel/Error.h"
+#include "runtime/PlanLives.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 
 namespace weft::runtime {
@@ -31,7 +31,7 @@ public:
       checkKernel(kernel, int(i), place);
     }
     checkDataFlow();
-    checkDependencies();
+    checkMemory();
     for (const auto &[name, kernels] : plan.entryPoints)
       checkEntryPoint(kernels, "entryPoints." + name);
   }
@@ -149,37 +149,13 @@ private:
     }
   }
 
-  /// Buffers are shared by tensors whose lives do not overlap, whatever order the dependencies leave open: of two kernels that
-  /// touch one buffer, one of them writing, the later must wait for the earlier, directly or through others.
-  void checkDependencies() const {
-    struct Uses {
-      std::vector<size_t> readers;  ///< since the last write
-      std::optional<size_t> writer;
-    };
-    std::map<int, Uses> uses;
-    std::vector<std::vector<bool>> before(plan.kernels.size(), std::vector<bool>(plan.kernels.size(), false));
-    for (size_t i = 0; i < plan.kernels.size(); ++i) {
-      for (const int one : plan.kernels[i].after) {
-        before[i][size_t(one)] = true;
-        for (size_t earlier = 0; earlier < size_t(one); ++earlier)
-          if (before[size_t(one)][earlier]) before[i][earlier] = true;
-      }
-      const auto requireBefore = [&](size_t earlier, int buffer) {
-        require(buffer < 0 || earlier == i || before[i][earlier], fmt::format("kernels[{}] ({})", i, plan.kernels[i].name),
-                fmt::format("it shares buffer {} with {}, but does not wait for it", buffer, plan.kernels[earlier].name));
-      };
-      for (const int input : plan.kernels[i].inputs) {
-        Uses &use = uses[plan.tensors[size_t(input)].buffer];
-        if (use.writer) requireBefore(*use.writer, plan.tensors[size_t(input)].buffer);
-        use.readers.push_back(i);
-      }
-      for (const int output : plan.kernels[i].outputs) {
-        const int buffer = plan.tensors[size_t(output)].buffer;
-        Uses &use = uses[buffer];
-        if (use.writer) requireBefore(*use.writer, buffer);
-        for (const size_t reader : use.readers) requireBefore(reader, buffer);
-        use = {.readers = {}, .writer = i};
-      }
+  void checkMemory() const {
+    try {
+      const PlanMemory memory(plan);
+      checkLives(plan, memory, where);
+    } catch (const Error &error) {
+      const std::string text = error.what();
+      throw Error(error.kind, text.starts_with(where) ? text : fmt::format("{}: {}", where, text));
     }
   }
 

@@ -57,12 +57,20 @@ void members(auto &&visit, Is<PlanLibraryProduct> auto &product) {
   visit("shape", product.shape);
 }
 
+void members(auto &&visit, Is<PlanPart> auto &part) {
+  visit("region", part.region);
+  visit("axis", part.axis);
+  visit("start", part.start);
+  visit("size", part.size);
+}
+
 void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("name", kernel.name);
   visit("entry", kernel.entry);
   visit("family", kernel.family);
   visit("familyVersion", kernel.familyVersion);
   visit("ops", kernel.ops);
+  visit("part", kernel.part);
   visit("inputs", kernel.inputs);
   visit("outputs", kernel.outputs);
   visit("inputLayouts", kernel.inputLayouts);
@@ -77,6 +85,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("sharedBytes", kernel.sharedBytes);
   visit("parameters", kernel.parameters);
   visit("library", kernel.library);
+  visit("workspaceBuffer", kernel.workspaceBuffer);
   visit("after", kernel.after);
   visit("seconds", kernel.seconds);
   visit("measured", kernel.measured);
@@ -102,6 +111,12 @@ void members(auto &&visit, Is<PlanMeasurement> auto &measurement) {
   visit("protocol", measurement.protocol);
 }
 
+void members(auto &&visit, Is<PlanPlacement> auto &placement) {
+  visit("buffer", placement.buffer);
+  visit("in", placement.in);
+  visit("offset", placement.offset);
+}
+
 void members(auto &&visit, Is<Plan> auto &plan) {
   visit("formatVersion", plan.formatVersion);
   visit("model", plan.model);
@@ -117,6 +132,7 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("measurement", plan.measurement);
   visit("workspaceBytes", plan.workspaceBytes);
   visit("tensors", plan.tensors);
+  visit("placements", plan.placements);
   visit("kernels", plan.kernels);
   visit("entryPoints", plan.entryPoints);
   visit("notes", plan.notes);

@@ -1,6 +1,7 @@
-// How much memory a plan needs and where: which of its buffers hold parameters, which a caller may bring, which are the workspace.
+// How much memory a plan needs and where: which of its buffers hold parameters, which a caller may bring, which are temporary
+// and where those lie, in the workspace or in a result that is not written yet.
 //
-// Invariant: every buffer of a plan is of one kind; temporaries lie in one workspace, each at a multiple of 256 bytes.
+// Invariant: every buffer of a plan is of one kind; temporary buffers start at multiples of 256 bytes of the memory they lie in.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -11,8 +12,17 @@ enum class BufferKind { parameter, external, temporary };
 
 struct PlanBuffer {
   BufferKind kind = BufferKind::temporary;
-  int64_t bytes = 0;            ///< of the tensors that lie in it, rounded up to 256
-  int64_t workspaceOffset = 0;  ///< of temporaries
+  int64_t bytes = 0;   ///< of what lies in it, rounded up to 256
+  int host = -1;       ///< of temporaries: the buffer of the result that they lie in; -1: the workspace
+  int64_t offset = 0;  ///< of temporaries: bytes from the start of workspace or host
+};
+
+/// Bytes of one memory: of the workspace, or of the memory of a buffer that has its own.
+struct MemoryRange {
+  static constexpr int workspace = -1;
+  int memory = workspace;
+  int64_t begin = 0, end = 0;
+  bool overlaps(const MemoryRange &other) const { return memory == other.memory && begin < other.end && other.begin < end; }
 };
 
 /// What can be called: its kernels, and the tensors that a caller gives and gets, in the plan's order.
@@ -23,23 +33,36 @@ struct EntryPoint {
 
 class PlanMemory {
 public:
+  /// Throws Error(badInput) naming a tensor without buffer, or the placement that cannot be.
   explicit PlanMemory(const Plan &plan);
 
   const std::vector<PlanBuffer> &buffers() const { return all; }
+  /// Of all buffers of the kind; of temporaries: the workspace.
   int64_t bytes(BufferKind kind) const;
   int64_t bytes() const;
-  /// Whether the tensor is what a caller may bring memory for: an argument or result that is alone in its buffer.
+  /// Whether the tensor is what a caller may bring memory for: an argument or result that is alone in its buffer, but for
+  /// temporaries.
   bool isDirect(int tensor) const { return direct[size_t(tensor)]; }
+  MemoryRange rangeOf(const PlanTensor &tensor) const;
+  MemoryRange rangeOf(int buffer) const;
   std::vector<EntryPoint> entryPoints() const;
 
 private:
+  void measureBuffers();
+  void findDirect();
+  void place(const PlanPlacement &placement);
+  void placeOthers();
   bool touches(const std::vector<int> &kernels, int buffer) const;
   const Plan &plan;
   std::vector<PlanBuffer> all;
-  std::vector<bool> direct;
+  std::vector<bool> direct, isPlaced;
 };
 
-/// Why a plan does not fit into `free` bytes: what it needs for what, and what would fit.
-std::string memoryRefusal(const Plan &plan, const PlanMemory &memory, int64_t free, int64_t total);
+/// Bytes rounded up to whole units of 256, as the driver's own allocations are aligned.
+int64_t alignedBytes(int64_t bytes);
+
+/// Why a plan does not fit into `free` bytes: what it needs for what, and what would fit. `libraryBytes`: what library products
+/// need on this machine beyond the plan.
+std::string memoryRefusal(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes, int64_t free, int64_t total);
 
 }  // namespace weft::runtime

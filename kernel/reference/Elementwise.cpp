@@ -50,6 +50,7 @@ Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
   const int64_t column = dimensions > 0 ? at[dimensions - 1] : 0, row = dimensions > 1 ? at[dimensions - 2] : 0;
   int64_t outer = 0;
   for (size_t d = 0; d + 2 < dimensions; ++d) outer = outer * extent(value, d) + at[d];
+  if (op.attributes.contains("outer")) outer += integer(op, "outer");  // part of an outer axis
   const double p = number(op, "p", 0);
   const DropoutSource own{.seed = source.seed, .step = source.step, .stream = uint32_t(integer(op, "stream"))};
   if (dropoutDraw(own, outer, row, column) < dropoutThreshold(p)) return {};

@@ -36,10 +36,10 @@ public:
       cuda::upload(buffer.device.address(), buffer.bytes);
     }
   }
-  std::vector<cuda::DevicePointer> addresses() const {
-    std::vector<cuda::DevicePointer> result;
+  /// Of all buffers of the plan: those of the kernel are these, the others (a library's workspace) as they were.
+  std::vector<cuda::DevicePointer> addresses(std::span<const cuda::DevicePointer> others) const {
+    std::vector<cuda::DevicePointer> result(others.begin(), others.end());
     for (const auto &[number, buffer] : buffers) {
-      result.resize(std::max(result.size(), size_t(number) + 1));
       result[size_t(number)] = buffer.device.address() + TensorImage::margin;
     }
     return result;
@@ -100,8 +100,9 @@ std::optional<CheckResult> verifyKernel(const Executor &executor, int index, con
   const cuda::Buffer key(sizeof dropout);
   cuda::upload(key.address(), std::as_bytes(std::span(dropout)));
   memory.upload();
-  const std::vector<cuda::DevicePointer> addresses = memory.addresses();
-  launchable->enqueue({.buffers = addresses, .dropoutKey = key.address(), .libraryWorkspace = executor.ownBindings().libraryWorkspace},
+  const Bindings own = executor.ownBindings();
+  const std::vector<cuda::DevicePointer> addresses = memory.addresses(own.buffers);
+  launchable->enqueue({.buffers = addresses, .dropoutKey = key.address(), .libraryWorkspace = own.libraryWorkspace},
                       stream.handle());
   stream.synchronize();
   const std::string problem = memory.download(outputs);

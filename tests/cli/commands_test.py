@@ -184,8 +184,25 @@ class Choices(CommandTest):
         return json.loads((self.folder / 'out/report.json').read_text())['layouts']
 
     def test_memory_limit(self):
-        result = self.fails(3, 'select', *CORE, '--max-memory', '1K')
-        self.assertRegex(result.err, r'[0-9]')  # the smallest peak found
+        result = self.fails(3, 'select', *CORE, '--max-memory', '100')
+        self.assertRegex(result.err, r'the smallest peak found is [0-9]+ bytes')
+
+    def test_memory_limit_in_parts(self):
+        self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'whole')
+        whole = json.loads((self.folder / 'whole/plan.json').read_text())
+        self.weft('compile', *CORE, '--attention', 'unfused', '--max-memory', str(whole['workspaceBytes'] - 1), '-o', 'parts')
+        parts = json.loads((self.folder / 'parts/plan.json').read_text())
+        self.assertLess(parts['workspaceBytes'], whole['workspaceBytes'])
+        cut = [kernel for kernel in parts['kernels'] if kernel['part']]
+        self.assertGreater(len(cut), 3)
+        self.assertEqual({kernel['part']['region'] for kernel in cut}, {0, 1, 2})
+        self.assertIn('note: \'score\' is there in ', self.weft('explain', 'parts').out)
+        self.weft('emit', 'parts')  # reads back what it wrote
+        self.assertEqual(json.loads((self.folder / 'parts/plan.json').read_text())['kernels'], parts['kernels'])
+        cut[0]['part']['start'] = 7
+        (self.folder / 'parts/plan.json').write_text(json.dumps(parts))
+        self.fails(2, 'emit', 'parts', says=[cut[0]['name'].split('__')[0], 'indices of axis'])
+        self.assertRegex(self.weft('select', *CORE, '--max-memory', '1K').out, r'unchanged, [0-9]+ parts')
 
     def test_memory_limit_that_one_variant_meets(self):
         core = ['attention', '--dim', 'b=1', '--dim', 'h=2', '--dim', 'j=7', '--dim', 'p=5']

@@ -6,6 +6,7 @@
 #include "ir/interpreter/Tensor.h"
 #include "tests/emulate/HostCompiler.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct LaunchResult {
   std::vector<TensorValue> outputs;  ///< in the order of Kernel::outputs
 };
 
-/// `arguments` in the order of Kernel::inputs.
+/// `arguments` in the order of Kernel::inputs. `overwritten`: the position of an input in whose memory output 0 lies; that input may
+/// change.
 LaunchResult launch(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted,
                     const HostKernel &host, const std::vector<TensorValue> &arguments, DropoutBits bits,
-                    Schedule schedule);
+                    Schedule schedule, std::optional<size_t> overwritten = {});
 
 }  // namespace weft::emulate

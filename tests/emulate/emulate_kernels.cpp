@@ -1,8 +1,10 @@
 // emulate_kernels FILE.mlir.in: every weft.kernel of the file, in f32, f16 and bf16 (the word FLOAT stands for the type), in
-// a sample of its configurations: emits, compiles for the host, runs in two thread orders, compares with the interpreter.
+// a sample of its configurations: emits, compiles for the host, runs in two thread orders, also in place of operands, and compares
+// with the interpreter.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/InPlace.h"
 #include "passes/Passes.h"
 #include "tests/emulate/Launch.h"
 #include "tests/emulate/Sampling.h"
@@ -13,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -112,9 +115,9 @@ std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
 }
 
 /// Empty, or what is wrong with the result.
-std::string check(const Case &one, const HostKernel &host, Schedule schedule) {
+std::string check(const Case &one, const HostKernel &host, Schedule schedule, std::optional<size_t> overwritten) {
   const Subject &subject = *one.subject;
-  const LaunchResult result = launch(subject.kernel, one.configuration, one.emitted, host, subject.arguments, {}, schedule);
+  const LaunchResult result = launch(subject.kernel, one.configuration, one.emitted, host, subject.arguments, {}, schedule, overwritten);
   if (!result.error.empty()) return result.error;
   for (size_t n = 0; n < result.outputs.size(); ++n) {
     const TensorValue &actual = result.outputs[n], &expected = subject.expected[n];
@@ -128,21 +131,37 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule) {
   return {};
 }
 
+/// Output 0 in memory of its own, then over every input that it may be written over (kernel/InPlace.h).
+std::vector<std::optional<size_t>> placesOf(const Case &one) {
+  std::vector<std::optional<size_t>> places{std::nullopt};
+  for (const size_t input : overwritableInputs(one.subject->kernel, one.configuration)) places.emplace_back(input);
+  return places;
+}
+
+/// In every place of the result and both orders of threads: empty, or what is wrong.
+std::string checkAll(const Case &one, const HostKernel &host, size_t &inPlace) {
+  for (const std::optional<size_t> &overwritten : placesOf(one)) {
+    inPlace += overwritten.has_value();
+    for (Schedule schedule : {Schedule::ascending, Schedule::descending})
+      if (const std::string wrong = check(one, host, schedule, overwritten); !wrong.empty())
+        return fmt::format("({} threads{}): {}", schedule == Schedule::ascending ? "ascending" : "descending",
+                           overwritten ? fmt::format(", over input {}", *overwritten) : "", wrong);
+  }
+  return {};
+}
+
 /// All cases in one shared object; returns how many fail.
-int runAll(const std::string &name, const std::vector<Case> &cases) {
+int runAll(const std::string &name, const std::vector<Case> &cases, size_t &inPlace) {
   std::vector<Source> sources;
   for (const Case &one : cases) sources.push_back({one.emitted.text, one.emitted.entry});
   const HostLibrary library(name, sources);
   int failures = 0;
-  for (size_t n = 0; n < cases.size(); ++n)
-    for (Schedule schedule : {Schedule::ascending, Schedule::descending}) {
-      const std::string wrong = check(cases[n], library.kernel(n), schedule);
-      if (wrong.empty()) continue;
-      fmt::print("FAILED {} ({} threads): {}\n", describeCase(cases[n]),
-                 schedule == Schedule::ascending ? "ascending" : "descending", wrong);
-      ++failures;
-      break;
-    }
+  for (size_t n = 0; n < cases.size(); ++n) {
+    const std::string wrong = checkAll(cases[n], library.kernel(n), inPlace);
+    if (wrong.empty()) continue;
+    fmt::print("FAILED {} {}\n", describeCase(cases[n]), wrong);
+    ++failures;
+  }
   return failures;
 }
 
@@ -154,7 +173,7 @@ int runFile(const std::string &file) {
   const std::string text = readFile(file);
   const std::string name = std::filesystem::path(file).stem().stem();
   int failures = 0;
-  size_t count = 0;
+  size_t count = 0, inPlace = 0;
   std::set<std::string> classes;
   for (const char *dtype : {"f32", "f16", "bf16"}) {
     const std::string typed = std::regex_replace(text, std::regex("FLOAT"), dtype);
@@ -163,11 +182,12 @@ int runFile(const std::string &file) {
     const std::vector<Subject> subjects = subjectsOf(*module, dtype);
     int refused = 0;
     const std::vector<Case> cases = casesOf(subjects, refused);
-    failures += refused + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases));
+    failures += refused + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases, inPlace));
     count += cases.size() + refused;
     for (const Case &one : cases) classes.insert(coarseClass(one.configuration.knobs));
   }
-  fmt::print("{} of {} kernels agree with the interpreter; {} kinds of configuration\n", count - failures, count, classes.size());
+  fmt::print("{} of {} kernels agree with the interpreter; {} kinds of configuration; {} runs over an operand\n", count - failures, count,
+             classes.size(), inPlace);
   return failures == 0 ? 0 : 1;
 }
 

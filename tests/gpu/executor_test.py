@@ -21,6 +21,8 @@ CASES = {
     'encoder-unfused': ['paper-encoder', ENCODER, ['--fuse-rules', 'none']],
     'encoder-bf16': ['paper-encoder', ENCODER, ['--dtype', 'bf16']],
     'encoder-f32': ['paper-encoder', ENCODER, ['--dtype', 'f32']],
+    # The scores (3 heads) in parts: dropout masks must be those of the whole.
+    'encoder-parts': ['paper-encoder', {**ENCODER, 'j': 64}, ['--max-memory', '80K']],
 }
 TOLERANCE = {'f16': 0.01, 'bf16': 0.06, 'f32': 1e-5}  # of values up to 10 after two layer norms
 STORED = {'f16': ('F16', 2), 'bf16': ('BF16', 2), 'f32': ('F32', 4), 'i32': ('I32', 4), 'i1': ('BOOL', 1)}

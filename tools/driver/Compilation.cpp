@@ -8,6 +8,7 @@
 #include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/MemoryLimit.h"
 #include "tools/driver/PinAdvice.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/VariantFile.h"
@@ -314,7 +315,6 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
     options.forceFused = variant.forced;
     options.forbidFused = variant.forbidden;
     options.free = choices.free;
-    options.maxMemory = choices.maxMemoryBytes();
     options.softmax = choices.softmaxCombine();
     problems.push_back({.problem = std::move(problem), .options = options});
   }
@@ -353,6 +353,7 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   };
   if (!pins.empty()) copies = copy(proposed);
   selected = selectAll(std::move(proposed), pins);
+  if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
   for (size_t index = 0; index < pins.size(); ++index) {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));

@@ -29,9 +29,19 @@ struct ProposedVariant {
   std::string name() const;                         ///< rewrites joined by '+'; "unchanged" for none
 };
 
+/// The fastest plan of a variant that --max-memory admits.
+struct FittedPath {
+  select::Plan path;
+  int parts = 1;  ///< PlanParts.h
+  int64_t workspaceBytes = 0;
+  double seconds = 0;
+};
+
 struct SelectedVariant {
   ProposedVariant proposed;
   select::Selection selection;
+  std::optional<FittedPath> fitted = {};  ///< nothing without --max-memory
+  const select::Plan &path() const { return fitted ? fitted->path : selection.best(); }
 };
 
 /// What a --pin costs: the best plan with all pins against the best without this one.
@@ -61,7 +71,8 @@ struct Selected {
   std::vector<PinRegret> pins;
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
   size_t chosen = 0;                       ///< the variant that the artifact holds
-  std::optional<select::Plan> chosenPath;  ///< its path, where measuring chose it
+  std::optional<select::Plan> chosenPath;  ///< its path, where measuring or a limit of memory chose it
+  int parts = 1;                           ///< in how many its largest temporary is computed (PlanParts.h)
   const SelectedVariant &best() const { return variants[chosen]; }
   const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
 };

@@ -101,7 +101,7 @@ void ChoiceFlags::declare(CLI::App &command) {
   command.add_option("--pin", pins, "layout of a tensor, slowest axis first, e.g. --pin q=phbj")
       ->type_name("TENSOR=LAYOUT");
   command.add_flag("--free", free, "arguments and results may take any layout");
-  command.add_option("--max-memory", maxMemory, "limit of live temporaries, e.g. 512M")->type_name("SIZE");
+  command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in parts")->type_name("SIZE");
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
       ->capture_default_str()->check(CLI::Range(1, 64))->type_name("K");
 }

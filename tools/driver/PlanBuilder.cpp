@@ -5,9 +5,12 @@
 #include "kernel/InPlace.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
+#include "runtime/PlanMemory.h"
+#include "runtime/TensorLayout.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/InputRanges.h"
 #include "tools/driver/PlanConfiguration.h"
+#include "tools/driver/PlanParts.h"
 
 #include <algorithm>
 #include <map>
@@ -28,6 +31,9 @@ std::string unique(const std::string &name, std::set<std::string> &taken) {
   return candidate;
 }
 
+/// Whether other tensors may lie between its elements: parts of a stack.
+bool hasGaps(const runtime::PlanTensor &tensor) { return runtime::spanBytes(tensor) != runtime::logicalBytes(tensor); }
+
 /// Per kernel, the tensors that its first output may be written over.
 std::vector<std::vector<int>> overwritableTensors(const PlannedKernels &planned) {
   std::vector<std::vector<int>> tensors(planned.kernels.size());
@@ -42,7 +48,7 @@ public:
   PlanBuilder(const select::Problem &problem, const select::Plan &path, const Device &device, bool free)
       : problem(problem), path(path), device(device), free(free) {}
 
-  PlannedKernels build() {
+  PlannedKernels build(const Parts *parts) {
     addArguments();
     for (const select::Step &step : path.steps)
       if (isPacking(step)) rememberPacking(step);
@@ -52,6 +58,7 @@ public:
     result.plan.lowerBoundSeconds = path.lowerBound;
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
+    if (parts && parts->count > 1) runInParts(result, viewOf, *parts);
     assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
     noteCopies(result);
@@ -254,8 +261,8 @@ private:
 
 }  // namespace
 
-PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free) {
-  return PlanBuilder(problem, path, device, free).build();
+PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free, const Parts *parts) {
+  return PlanBuilder(problem, path, device, free).build(parts);
 }
 
 void noteCopies(PlannedKernels &planned) {
@@ -268,6 +275,7 @@ void noteCopies(PlannedKernels &planned) {
 
 void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
   const std::vector<std::vector<int>> allowed = overwritableTensors(planned);
+  const runtime::PlanMemory memory(planned.plan);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     const runtime::PlanKernel &kernel = planned.plan.kernels[index];
     if (kernel.family == familyOf(ViewKnobs{})) continue;
@@ -275,9 +283,12 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
       for (const int input : kernel.inputs) {
         const runtime::PlanTensor &from = planned.plan.tensors[size_t(input)], &to = planned.plan.tensors[size_t(output)];
         const bool mayShare = output == kernel.outputs.front() && std::ranges::count(allowed[index], input) > 0;
-        if (from.buffer == to.buffer && from.offset == to.offset && !mayShare)
+        const runtime::MemoryRange read = memory.rangeOf(from), written = memory.rangeOf(to);
+        const bool isInPlace = mayShare && read.begin == written.begin;
+        const bool isBeside = from.buffer == to.buffer && read.begin != written.begin && (hasGaps(from) || hasGaps(to));
+        if (read.overlaps(written) && !isInPlace && !isBeside)
           throw Error::badInput("{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and this "
-                                "configuration it needs a buffer of its own",
+                                "configuration it needs memory of its own",
                                 where, kernel.name, to.name, from.name, from.buffer);
       }
   }

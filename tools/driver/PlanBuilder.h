@@ -20,6 +20,8 @@ struct ChosenKernel {
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
 };
 
+struct Parts;
+
 struct PlannedKernels {
   runtime::Plan plan;
   std::vector<ChosenKernel> kernels;
@@ -28,7 +30,9 @@ struct PlannedKernels {
 /// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers, predicted time, lower bound.
 /// `free`: arguments may stand in the layout that their first reader wants. Throws Error(checkFailed) when the path
 /// reads a tensor in a layout that nothing produced: selection is broken then.
-PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free);
+/// `parts`, if any: the kernels around the largest temporary run in so many parts (PlanParts.h), or Error(unsupported) says why not.
+PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free,
+                         const Parts *parts = nullptr);
 
 /// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from being one, in place of
 /// earlier such notes.

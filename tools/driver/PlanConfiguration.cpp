@@ -2,7 +2,9 @@
 #include "tools/driver/PlanConfiguration.h"
 
 #include "kernel/Error.h"
+#include "kernel/LibraryProduct.h"
 #include "kernel/Nearest.h"
+#include "passes/configure/Families.h"
 
 #include <algorithm>
 #include <limits>
@@ -134,6 +136,14 @@ bool isDense(const runtime::PlanTensor &tensor) {
   return true;
 }
 
+bool isLibraryProduct(const Kernel &kernel, const Configuration &configuration) {
+  try {
+    return libraryRefusal(libraryProduct(kernel, configuration)).empty();
+  } catch (const Error &) {
+    return false;
+  }
+}
+
 }  // namespace
 
 json toJson(const Knobs &knobs, const Kernel &kernel) {
@@ -169,6 +179,25 @@ Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string 
   const Knobs knobs = read(reader, where);
   reader.refuseOthers();
   return knobs;
+}
+
+Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  constexpr size_t shown = 3;
+  Legality result;
+  // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration does not offer, are no hindrance to it.
+  if (std::holds_alternative<LibraryKnobs>(configuration.knobs) && isLibraryProduct(kernel, configuration)) result.isLegal = true;
+  LayoutConstraints constraints;
+  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
+  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
+  if (!result.isLegal)
+    forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
+      // Which tiles a plain product takes, its emitter says.
+      const bool isPlain = std::holds_alternative<ContractionKnobs>(configuration.knobs);
+      result.isLegal = isPlain ? std::holds_alternative<ContractionKnobs>(candidate.knobs) : candidate.knobs == configuration.knobs;
+      if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
+      return !result.isLegal;
+    });
+  return result;
 }
 
 Layout layoutOf(const runtime::PlanTensor &tensor) {

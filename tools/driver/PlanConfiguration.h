@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/Configuration.h"
+#include "kernel/Device.h"
 #include "runtime/Artifact.h"
 
 #include <nlohmann/json.hpp>
@@ -18,5 +19,12 @@ Knobs knobsFromJson(const nlohmann::json &json, const Kernel &kernel, const std:
 Layout layoutOf(const runtime::PlanTensor &tensor);
 /// The configuration that a plan asks for a kernel.
 Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel);
+
+/// Whether some family has the configuration of a kernel, and, if not, knobs that are legal in its layouts.
+struct Legality {
+  bool isLegal = false;
+  std::vector<std::string> others;
+};
+Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device);
 
 }  // namespace weft::driver

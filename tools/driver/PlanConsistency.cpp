@@ -2,7 +2,6 @@
 #include "tools/driver/PlanConsistency.h"
 
 #include "kernel/Error.h"
-#include "tools/driver/Buffers.h"
 
 #include <algorithm>
 #include <map>
@@ -64,19 +63,6 @@ void checkHeader(const runtime::Plan &plan, const std::string &where) {
     if (tensor.bytes != bytesOf(tensor))
       throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}", where, tensor.name,
                             tensor.bytes, tensor.dtype, bytesOf(tensor));
-}
-
-int64_t workspaceOf(const runtime::Plan &plan) {
-  std::map<int, int64_t> bytes;
-  std::set<int> kept;  // buffers of arguments, parameters and results are the caller's
-  for (const runtime::PlanTensor &tensor : plan.tensors) {
-    if (tensor.role != "temporary") kept.insert(tensor.buffer);
-    bytes[tensor.buffer] = std::max(bytes[tensor.buffer], tensor.bytes);
-  }
-  int64_t sum = 0;
-  for (const auto &[buffer, size] : bytes)
-    if (buffer >= 0 && !kept.contains(buffer)) sum += alignedBytes(size);
-  return sum;
 }
 
 }  // namespace weft::driver

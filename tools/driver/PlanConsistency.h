@@ -18,7 +18,4 @@ void checkOperands(const runtime::Plan &plan, const runtime::PlanKernel &entry, 
 /// Call it after checkOperands, which ties the tensors to the graph.
 void checkHeader(const runtime::Plan &plan, const std::string &where);
 
-/// Bytes of all buffers that hold only temporaries.
-int64_t workspaceOf(const runtime::Plan &plan);
-
 }  // namespace weft::driver

@@ -1,6 +1,8 @@
 // Plans with their provenance; see Planning.h.
 #include "tools/driver/Planning.h"
 
+#include "tools/driver/PlanParts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,9 +20,10 @@ void noteUnmeasured(const select::Statistics &statistics, std::vector<std::strin
 
 }  // namespace
 
-PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path) {
+PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int count) {
   const select::Selection &selection = variant.selection;
-  PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(), compilation.choiceFlags().free);
+  const Parts parts{.count = count, .prices = &compilation.costModel()};
+  PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(), compilation.choiceFlags().free, &parts);
   const models::Description &description = compilation.description();
   runtime::Plan &plan = planned.plan;
   plan.model = description.name;

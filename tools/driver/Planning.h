@@ -6,7 +6,8 @@
 
 namespace weft::driver {
 
-/// Everything but what emission and build find out. `path`: of the variant's selection graph.
-PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path);
+/// Everything but what emission and build find out. `path`: of the variant's selection graph. Throws Error(unsupported)
+/// when its kernels cannot run in so many parts (PlanParts.h).
+PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int parts = 1);
 
 }  // namespace weft::driver

@@ -7,11 +7,13 @@
 #include "passes/Passes.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/Packing.h"
+#include "runtime/PlanMemory.h"
 #include "runtime/Sha256.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PlanConsistency.h"
+#include "tools/driver/PlanParts.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -90,6 +92,34 @@ void refreshLayouts(runtime::Plan &plan) {
   }
 }
 
+/// A kernel whose knobs were edited to another family leaves its library's workspace.
+void dropUnusedWorkspaces(runtime::Plan &plan) {
+  for (runtime::PlanKernel &kernel : plan.kernels)
+    if (kernel.workspaceBuffer >= 0 && kernel.family != familyOf(LibraryKnobs{})) {
+      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) { return one.buffer == kernel.workspaceBuffer; });
+      kernel.workspaceBuffer = -1;
+    }
+}
+
+/// The graph's kernel of every kernel of the plan: parts name theirs, the others take those that are left, in order.
+std::vector<size_t> regionsOf(const runtime::Plan &plan, size_t inGraph, const std::string &where) {
+  std::set<size_t> named;
+  for (const runtime::PlanKernel &kernel : plan.kernels)
+    if (kernel.part && kernel.part->region >= 0 && size_t(kernel.part->region) < inGraph) named.insert(size_t(kernel.part->region));
+    else if (kernel.part)
+      throw Error::badInput("{}: kernel '{}' is part of kernel {}, and graph.mlir holds {}", where, kernel.name, kernel.part->region, inGraph);
+  std::vector<size_t> regions;
+  size_t next = 0;
+  for (const runtime::PlanKernel &kernel : plan.kernels) {
+    while (!kernel.part && named.contains(next)) ++next;
+    regions.push_back(kernel.part ? size_t(kernel.part->region) : next++);
+  }
+  while (named.contains(next)) ++next;
+  if (next != inGraph)
+    throw Error::badInput("{}: graph.mlir holds {} kernels, plan.json {}", where, inGraph, plan.kernels.size());
+  return regions;
+}
+
 LayoutTuple tupleOf(const Configuration &configuration) {
   LayoutTuple tuple = configuration.inputs;
   tuple.insert(tuple.end(), configuration.outputs.begin(), configuration.outputs.end());
@@ -127,23 +157,11 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
 }
 
 void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  LayoutConstraints constraints;
-  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
-  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
-  bool legal = false;
-  std::vector<std::string> others;
-  forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
-    // Which algorithms a library has, it says itself, at load; which tiles a plain product takes, its emitter.
-    const bool decidedLater = std::holds_alternative<LibraryKnobs>(configuration.knobs) ||
-                              std::holds_alternative<ContractionKnobs>(configuration.knobs);
-    legal = decidedLater ? candidate.knobs.index() == configuration.knobs.index() : candidate.knobs == configuration.knobs;
-    if (others.size() < 3) others.push_back(describe(kernel, candidate.knobs));
-    return !legal;
-  });
-  if (!legal && others.empty())
+  const auto [isLegal, others] = legality(kernel, configuration, device);
+  if (!isLegal && others.empty())
     throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}", kernel.name,
                           printLayouts(kernel, tupleOf(configuration)), nearestLegal(kernel, configuration, device));
-  if (!legal)
+  if (!isLegal)
     throw Error::badInput("kernel '{}': '{}' is not legal with these layouts{}", kernel.name,
                           describe(kernel, configuration.knobs),
                           fmt::format("; legal are, for example: {}", fmt::join(others, "; ")));
@@ -180,15 +198,14 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
   planned.plan = artifact.plan;
   refreshLayouts(planned.plan);
   SelectedGraph graph(artifact.graph, where + "/graph.mlir");
-  if (graph.size() != planned.plan.kernels.size())
-    throw Error::badInput("{}: graph.mlir holds {} kernels, plan.json {}", where, graph.size(),
-                          planned.plan.kernels.size());
+  const std::vector<size_t> regions = regionsOf(planned.plan, graph.size(), where);
   const json numbers = artifact.report.value("numbers", json::object());
   planned.plan.predictedSeconds = 0;
-  for (size_t index = 0; index < graph.size(); ++index) {
+  for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     runtime::PlanKernel &entry = planned.plan.kernels[index];
-    ChosenKernel chosen{.kernel = graph.kernel(index), .configuration = {}, .cost = {}, .proposedBy = {},
+    ChosenKernel chosen{.kernel = graph.kernel(regions[index]), .configuration = {}, .cost = {}, .proposedBy = {},
                         .graphOps = {}};
+    if (entry.part) chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
     chosen.kernel.name = entry.name;
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
     if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
@@ -197,14 +214,15 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);
-    graph.configure(index, chosen.configuration);
+    if (!entry.part) graph.configure(regions[index], chosen.configuration);  // a graph has the whole
     planned.plan.predictedSeconds += entry.seconds;
     planned.kernels.push_back(std::move(chosen));
   }
   noteCopies(planned);
   checkOverwriting(planned, where + "/plan.json");
   checkHeader(planned.plan, where + "/plan.json");
-  planned.plan.workspaceBytes = workspaceOf(planned.plan);
+  dropUnusedWorkspaces(planned.plan);
+  planned.plan.workspaceBytes = runtime::PlanMemory(planned.plan).bytes(runtime::BufferKind::temporary);
   planned.plan.costModel = pricesOf(planned.plan, costModel);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();

@@ -2,6 +2,7 @@
 #include "tools/driver/Report.h"
 
 #include "runtime/Sha256.h"
+#include "tools/driver/MemoryReport.h"
 
 #include <fmt/format.h>
 
@@ -48,7 +49,7 @@ json variantsReport(const Selected &selected) {
     list.push_back({{"name", variant.proposed.name()},
                     {"rewrites", variant.proposed.rewrites},
                     {"chosen", &variant == &selected.best()},
-                    {"seconds", variant.selection.best().seconds},
+                    {"seconds", variant.fitted ? variant.fitted->seconds : variant.selection.best().seconds},
                     {"lowerBound", variant.selection.best().lowerBound},
                     {"statistics", statisticsReport(variant.selection.statistics())}});
   for (const DroppedVariant &variant : selected.dropped)
@@ -190,6 +191,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"pins", pins},
           {"measuredPlans", measuredReport(selected.timed)},
           {"movement", movementReport(best.selection.problem(), planned)},
+          {"memory", memoryReport(planned.plan)},
           {"generated", generatedHashes(emitted.sources)},
           {"kernelOps", kernelOpsReport(planned)}};
 }

@@ -34,7 +34,7 @@ void writeText(const CompileFlags &flags, const std::string &text) {
 
 int writeSelected(const Compilation &compilation, const Selected &selected, const CompileFlags &flags,
                   const std::string &architecture, Phase last, bool json) {
-  PlannedKernels planned = planOf(compilation, selected.best(), selected.path());
+  PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), selected.parts);
   if (last == Phase::lower) {
     writeText(flags, lowered(planned, architecture));
     return 0;
@@ -74,6 +74,8 @@ int run(const CompileFlags &flags, bool json) {
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
   std::optional<runtime::cuda::Context> gpu;
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
+  if (flags.measure.asked() && flags.choices.maxMemoryBytes())
+    throw Error::badInput("--measure chooses among plans of any size: it goes without --max-memory");
   if (first >= Phase::lower)
     return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .last = last}, json);
   if (last == Phase::differentiate && !flags.model.train)

@@ -15,23 +15,23 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using Parts = std::map<std::string, std::string>;
+using KeyParts = std::map<std::string, std::string>;
 
 /// Key parts of every entry of the cache; entries that cannot be read are not neighbours.
-std::vector<Parts> cachedParts() {
-  std::vector<Parts> all;
+std::vector<KeyParts> cachedParts() {
+  std::vector<KeyParts> all;
   std::error_code ignored;
   for (const auto &group : std::filesystem::directory_iterator(runtime::cacheFolder(), ignored))
     for (const auto &entry : std::filesystem::directory_iterator(group.path(), ignored)) {
       std::error_code missing;
       if (!std::filesystem::exists(entry.path() / "meta.json", missing)) continue;
       const json meta = json::parse(readFile((entry.path() / "meta.json").string()), nullptr, false);
-      if (meta.is_object() && meta.contains("parts")) all.push_back(meta["parts"].get<Parts>());
+      if (meta.is_object() && meta.contains("parts")) all.push_back(meta["parts"].get<KeyParts>());
     }
   return all;
 }
 
-std::vector<std::string> differences(const Parts &wanted, const Parts &held) {
+std::vector<std::string> differences(const KeyParts &wanted, const KeyParts &held) {
   std::vector<std::string> names;
   for (const auto &[name, value] : wanted)
     if (const auto found = held.find(name); found == held.end() || found->second != value) names.push_back(name);
@@ -41,15 +41,15 @@ std::vector<std::string> differences(const Parts &wanted, const Parts &held) {
 }
 
 /// The parts in which the most similar entry differs.
-std::vector<std::string> nearestMiss(const Parts &wanted, const std::vector<Parts> &cached) {
+std::vector<std::string> nearestMiss(const KeyParts &wanted, const std::vector<KeyParts> &cached) {
   std::vector<std::string> best;
   bool any = false;
-  for (const Parts &held : cached)
+  for (const KeyParts &held : cached)
     if (const auto names = differences(wanted, held); !any || names.size() < best.size()) best = names, any = true;
   return best;
 }
 
-std::string lines(const std::string &name, const Parts &parts, const std::string &verdict) {
+std::string lines(const std::string &name, const KeyParts &parts, const std::string &verdict) {
   std::string text = fmt::format("{}: {}\n", name, verdict);
   for (const auto &[part, value] : parts) text += fmt::format("  {:<26} {}\n", part, value);
   return text;
@@ -69,11 +69,11 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
-  const std::vector<Parts> cached = cachedParts();
+  const std::vector<KeyParts> cached = cachedParts();
   Explanation result{.text = "", .json = json::object()};
   for (const runtime::BuildRequest &request : emitted.requests) {
     if (!wanted.empty() && request.name != wanted) continue;
-    const Parts parts = runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
+    const KeyParts parts = runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
     const bool hit = cache.find(runtime::keyOf(parts)).has_value();
     const std::vector<std::string> changed = hit ? std::vector<std::string>() : nearestMiss(parts, cached);
     const std::string verdict =

@@ -3,6 +3,7 @@
 #include "kernel/Nearest.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/MemoryReport.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
@@ -180,10 +181,10 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
                   familyLabel(kernel.family), runnerUp(kernel)});
   }
   const json timed = artifact.report.value("measuredPlans", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + footnotes(plan),
+  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + memoryLine(plan) + footnotes(plan),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"costModel", plan.costModel}, {"notes", plan.notes},
+                   {"costModel", plan.costModel}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}}};
 }
 

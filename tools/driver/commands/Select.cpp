@@ -36,7 +36,7 @@ nlohmann::json planJson(const select::Selection &selection, const select::Plan &
 nlohmann::json toJson(const Selected &selected, int alternatives) {
   nlohmann::json list = nlohmann::json::array();
   for (const SelectedVariant &variant : selected.variants) {
-    nlohmann::json object = planJson(variant.selection, variant.selection.best());
+    nlohmann::json object = planJson(variant.selection, variant.path());
     object["name"] = variant.proposed.name();
     list.push_back(object);
   }
@@ -49,23 +49,28 @@ nlohmann::json toJson(const Selected &selected, int alternatives) {
   return {{"variants", list}, {"alternatives", rivals}, {"pins", pins}};
 }
 
+double secondsOf(const SelectedVariant &variant) { return variant.fitted ? variant.fitted->seconds : variant.path().seconds; }
+
 std::string variantsTable(const Selected &selected) {
   Table table({{"variant", left}, {"time", right}, {"loss", right}, {"lower bound", right}, {"configurations", right},
                {"states", right}, {"edges", right}});
-  const double best = selected.best().selection.best().seconds;
+  const double best = secondsOf(selected.best());
   for (const SelectedVariant &variant : selected.variants) {
-    const select::Plan &plan = variant.selection.best();
+    const select::Plan &plan = variant.path();
     const select::Statistics &statistics = variant.selection.statistics();
-    table.addRow({variant.proposed.name(), formatSeconds(plan.seconds), "+" + formatSeconds(plan.seconds - best),
+    const double seconds = secondsOf(variant);
+    const bool isInParts = variant.fitted && variant.fitted->parts > 1;
+    table.addRow({variant.proposed.name() + (isInParts ? fmt::format(", {} parts", variant.fitted->parts) : ""), formatSeconds(seconds),
+                  "+" + formatSeconds(seconds - best),
                   formatSeconds(plan.lowerBound), formatCount(statistics.configurations), formatCount(statistics.states),
                   formatCount(statistics.edges)});
   }
   return table.print();
 }
 
-std::string stepsTable(const select::Selection &selection) {
+std::string stepsTable(const select::Selection &selection, const select::Plan &path) {
   Table table({{"time", right}, {"step", left}, {"runner-up", left}});
-  for (const select::Step &step : selection.best().steps)
+  for (const select::Step &step : path.steps)
     table.addRow({formatSeconds(step.cost.seconds), printStep(selection.problem(), step),
                   step.runnerUpLoss == 0 ? step.runnerUp  // ties, or none
                                          : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
@@ -74,7 +79,7 @@ std::string stepsTable(const select::Selection &selection) {
 
 std::string text(const Selected &selected, int alternatives) {
   const select::Selection &selection = selected.best().selection;
-  std::string result = variantsTable(selected) + "\n" + stepsTable(selection) + "\n";
+  std::string result = variantsTable(selected) + "\n" + stepsTable(selection, selected.path()) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
   for (const std::string &note : selection.statistics().notes) result += note + "\n";
   const std::vector<select::Plan> plans = selection.kBest(alternatives);

@@ -1,0 +1,208 @@
+// Kernels in parts: attention's scores a few heads at a time, with the same results.
+#include "kernel/Error.h"
+#include "kernel/reference/PointEvaluator.h"
+#include "passes/configure/Families.h"
+#include "runtime/PlanMemory.h"
+#include "tests/unit/SampleKernels.h"
+#include "tools/driver/Buffers.h"
+#include "tools/driver/PlanConfiguration.h"
+#include "tools/driver/PlanParts.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::driver;
+using runtime::PlanKernel;
+using runtime::PlanTensor;
+
+namespace {
+
+const std::map<char, int64_t> extents = {{'b', 2}, {'h', 6}, {'j', 32}, {'k', 32}, {'p', 8}, {'w', 8}};
+
+std::map<char, int64_t> only(const std::string &letters) {
+  std::map<char, int64_t> some;
+  for (const char letter : letters) some[letter] = extents.at(letter);
+  return some;
+}
+
+/// q k -> scores -> softmax -> with v -> out -> relu -> y, row-major.
+class Attention {
+public:
+  explicit Attention(const CostModel &prices) : prices(prices) {
+    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"), v = tensor("v", "bhkw", "argument");
+    const int scores = tensor("scores", "bhjk", "temporary"), weights = tensor("weights", "bhjk", "temporary");
+    const int out = tensor("out", "bhjw", "temporary"), y = tensor("y", "bhjw", "result");
+    add(samples::contractKernel(only("bhjkp"), "bhjp", "bhkp", "bhjk"), {q, k}, scores);
+    add(samples::softmaxKernel(only("bhjk"), "bhjk"), {scores}, weights);
+    add(samples::contractKernel(only("bhjkw"), "bhjk", "bhkw", "bhjw"), {weights, v}, out);
+    add(samples::reluKernel(only("bhjw"), "bhjw"), {out}, y);
+    viewOf.assign(planned.plan.tensors.size(), -1);
+  }
+
+  /// Packed and checked. Returns the workspace.
+  int64_t finish() {
+    assignBuffers(planned.plan, viewOf, std::vector<std::vector<int>>(planned.kernels.size()));
+    orderKernels(planned.plan);
+    REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
+    return planned.plan.workspaceBytes;
+  }
+
+  PlannedKernels planned;
+  std::vector<int> viewOf;
+
+private:
+  int tensor(const std::string &name, const std::string &letters, const std::string &role) {
+    PlanTensor tensor{.name = name, .logical = name, .dtype = "f16", .axes = {}, .extents = {}, .order = {}, .strides = {}, .role = role, .buffer = -1,
+                      .offset = 0, .bytes = 2};
+    for (const char letter : letters) {
+      tensor.axes.emplace_back(1, letter);
+      tensor.order.push_back(int(tensor.extents.size()));
+      tensor.extents.push_back(extents.at(letter));
+      tensor.bytes *= extents.at(letter);
+    }
+    tensor.strides = stridesOf(rowMajor(letters.size()), tensor.extents);
+    planned.plan.tensors.push_back(tensor);
+    return int(planned.plan.tensors.size()) - 1;
+  }
+
+  void add(Kernel kernel, const std::vector<int> &inputs, int output) {
+    PlanKernel entry;
+    entry.name = kernel.name = fmt::format("k{}", planned.kernels.size());
+    entry.inputs = inputs;
+    entry.outputs = {output};
+    entry.inputLayouts.assign(inputs.size(), "-");
+    entry.outputLayouts = {"-"};
+    ChosenKernel chosen{.kernel = kernel, .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+    LayoutConstraints constraints;
+    for (const int input : inputs) constraints.inputs.emplace_back(rowMajor(planned.plan.tensors[size_t(input)].extents.size()));
+    constraints.outputs.emplace_back(rowMajor(planned.plan.tensors[size_t(output)].extents.size()));
+    forEachConfiguration(kernel, prices.device(), constraints, [&](const Configuration &candidate) {
+      chosen.configuration = candidate;
+      return false;
+    });
+    entry.family = familyOf(chosen.configuration.knobs);
+    entry.knobs = toJson(chosen.configuration.knobs, kernel);
+    planned.plan.kernels.push_back(std::move(entry));
+    planned.kernels.push_back(std::move(chosen));
+  }
+
+  const CostModel &prices;
+};
+
+std::string refusalOf(const std::function<void()> &action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("scores in parts take part of the memory") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  Attention whole(*prices);
+  const int64_t scores = whole.planned.plan.tensors[3].bytes;
+  CHECK(whole.finish() >= 2 * scores);  // scores and weights; in place is not allowed here
+  const int count = GENERATE(2, 6, 12);
+  Attention parts(*prices);
+  const auto refused = [&] { runInParts(parts.planned, parts.viewOf, {.count = count, .prices = prices.get()}); };
+  if (count == 12) {  // neither 2 batches nor 6 heads
+    CHECK_THAT(refusalOf(refused), Catch::Contains("no plan in 12 parts") && Catch::Contains("along b") && Catch::Contains("along h"));
+    CHECK(parts.planned.kernels.size() == 4);
+    return;
+  }
+  refused();
+  const runtime::Plan &plan = parts.planned.plan;
+  REQUIRE(plan.kernels.size() == size_t(3 * count + 1));
+  REQUIRE(parts.planned.kernels.size() == plan.kernels.size());
+  std::set<std::string> names;
+  for (int part = 0; part < count; ++part)
+    for (int n = 0; n < 3; ++n) {
+      const PlanKernel &kernel = plan.kernels[size_t(3 * part + n)];
+      REQUIRE(kernel.part);
+      CHECK(kernel.part->region == n);
+      CHECK(kernel.part->axis == (count == 2 ? "b" : "h"));
+      CHECK(kernel.part->start == part);
+      CHECK(kernel.part->size == 1);
+      CHECK(names.insert(kernel.name).second);
+      const Kernel again = onPart(whole.planned.kernels[size_t(n)].kernel, kernel.part->axis, kernel.part->start, kernel.part->size);
+      CHECK(again.axes == parts.planned.kernels[size_t(3 * part + n)].kernel.axes);
+    }
+  CHECK_FALSE(plan.kernels.back().part);
+  REQUIRE(plan.notes.size() == 1);
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith(fmt::format("'scores' is there in {} parts", count)));
+  CHECK(parts.finish() < 2 * scores / count + 3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
+}
+
+TEST_CASE("parts write every element of the whole once") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  const int count = GENERATE(2, 3, 6);
+  Attention parts(*prices);
+  runInParts(parts.planned, parts.viewOf, {.count = count, .prices = prices.get()});
+  parts.finish();
+  const runtime::Plan &plan = parts.planned.plan;
+  const PlanTensor &out = *std::ranges::find(plan.tensors, "out", &PlanTensor::name);
+  std::multiset<int64_t> written;
+  for (const PlanKernel &kernel : plan.kernels) {
+    const PlanTensor &part = plan.tensors[size_t(kernel.outputs.front())];
+    if (part.buffer != out.buffer) continue;
+    for (int64_t b = 0; b < part.extents[0]; ++b)
+      for (int64_t h = 0; h < part.extents[1]; ++h)
+        for (int64_t j = 0; j < part.extents[2]; ++j)
+          for (int64_t w = 0; w < part.extents[3]; ++w)
+            written.insert(part.offset + b * part.strides[0] + h * part.strides[1] + j * part.strides[2] + w * part.strides[3]);
+  }
+  REQUIRE(written.size() == size_t(out.bytes / 2));
+  CHECK(std::set<int64_t>(written.begin(), written.end()).size() == written.size());
+  CHECK(*written.rbegin() == out.bytes / 2 - 1);
+}
+
+TEST_CASE("a part draws the dropout masks of the whole") {
+  samples::KernelBuilder builder("dropout", extents);
+  const int x = builder.input("x", "hbjk");
+  const int y = builder.op("dropout", OperatorClass::elementwise, {x}, "y", "hbjk");
+  builder.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
+  const Kernel whole = builder.build({y}), part = onPart(whole, "h", 2, 3);
+  const reference::DropoutSource source{.seed = 11, .step = 5};
+  const reference::ElementReader one = [](std::span<const int64_t>) { return 1.0; };
+  reference::PointEvaluator of(whole, {one}, source), ofPart(part, {one}, source);
+  int dropped = 0, differentFromStart = 0;
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t j = 0; j < 32; ++j)
+        for (int64_t k = 0; k < 32; ++k) {
+          const std::vector<int64_t> at{h, b, j, k}, inWhole{h + 2, b, j, k};
+          const double value = ofPart.output(0, at).value;
+          CHECK(value == of.output(0, inWhole).value);
+          dropped += value == 0;
+          differentFromStart += value != of.output(0, at).value;
+        }
+  CHECK(dropped > 1000);
+  CHECK(differentFromStart > 1000);
+}
+
+TEST_CASE("no parts along what is reduced, compared or drawn from another origin") {
+  const Kernel softmax = samples::softmaxKernel(extents, "bhjk");
+  CHECK_THAT(refusalOf([&] { onPart(softmax, "k", 0, 16); }), Catch::Contains("softmax does not run on parts of axis k"));
+  CHECK_THAT(refusalOf([&] { onPart(softmax, "u", 0, 16); }), Catch::Contains("no axis u"));
+  CHECK_THAT(refusalOf([&] { onPart(softmax, "h", 4, 3); }), Catch::Contains("3 indices of axis h from 4 on, of 6"));
+  CHECK_THAT(refusalOf([&] { onPart(samples::identityKernel(extents, "hj"), "h", 0, 1); }), Catch::Contains("identity does not run"));
+  samples::KernelBuilder builder("mask", extents);
+  const int x = builder.input("x", "bhjk");
+  const int y = builder.op("mask", OperatorClass::elementwise, {x}, "y", "bhjk");
+  builder.last().attributes = {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}};
+  const Kernel mask = builder.build({y});
+  CHECK_THAT(refusalOf([&] { onPart(mask, "j", 0, 8); }), Catch::Contains("mask does not run on parts of axis j"));
+  CHECK(onPart(mask, "h", 0, 2).axes[1].extent == 2);
+  samples::KernelBuilder drops("dropout", extents);
+  const int in = drops.input("x", "bhjk"), out = drops.op("dropout", OperatorClass::elementwise, {in}, "y", "bhjk");
+  drops.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
+  const Kernel dropout = drops.build({out});
+  CHECK_THAT(refusalOf([&] { onPart(dropout, "h", 3, 3); }), Catch::Contains("axis h, which is not the outermost"));
+  CHECK(std::get<int64_t>(onPart(dropout, "b", 1, 1).body[0].attributes.at("outer")) == 6);
+}

@@ -1,0 +1,184 @@
+// Placing buffers by their lifetimes; see BufferPacking.h.
+#include "tools/driver/BufferPacking.h"
+
+#include "kernel/Configuration.h"
+#include "runtime/PlanMemory.h"
+#include "runtime/TensorLayout.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+namespace weft::driver {
+namespace {
+
+/// A buffer with the kernels that use it: from its first to its last user.
+struct Block {
+  int buffer = -1;
+  int64_t bytes = 0;
+  int first = std::numeric_limits<int>::max(), last = -1;
+  bool isLibrarys = false;  ///< aligned as the workspace is, not as a caller's result
+  bool isUsed() const { return last >= 0; }
+  bool meets(const Block &other) const { return first <= other.last && other.first <= last; }
+};
+
+struct Placed {
+  Block block;
+  int64_t offset = 0;
+};
+
+/// A result that may hold temporaries until its first use.
+struct Host {
+  std::string name;
+  int64_t bytes = 0;
+  int firstUse = 0;
+  std::vector<Placed> placed = {};
+};
+
+/// Blocks by buffer, of all buffers that kernels use.
+std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
+  std::vector<Block> blocks(memory.buffers().size());
+  for (size_t index = 0; index < blocks.size(); ++index) blocks[index] = {.buffer = int(index), .bytes = memory.buffers()[index].bytes};
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+    const runtime::PlanKernel &one = plan.kernels[kernel];
+    const auto use = [&](int buffer) {
+      Block &block = blocks[size_t(buffer)];
+      block.first = std::min(block.first, int(kernel));
+      block.last = int(kernel);
+    };
+    if (one.family == familyOf(ViewKnobs{})) continue;
+    for (const int input : one.inputs) use(plan.tensors[size_t(input)].buffer);
+    for (const int output : one.outputs) use(plan.tensors[size_t(output)].buffer);
+    if (one.workspaceBuffer < 0) continue;
+    use(one.workspaceBuffer);
+    blocks[size_t(one.workspaceBuffer)].isLibrarys = true;
+  }
+  return blocks;
+}
+
+std::vector<Block> temporaries(const std::vector<Block> &blocks, const runtime::PlanMemory &memory) {
+  std::vector<Block> found;
+  for (const Block &block : blocks)
+    if (block.isUsed() && memory.buffers()[size_t(block.buffer)].kind == runtime::BufferKind::temporary) found.push_back(block);
+  return found;
+}
+
+std::vector<int64_t> liveBytes(const std::vector<Block> &blocks, size_t kernels) {
+  std::vector<int64_t> live(kernels);
+  for (const Block &block : blocks)
+    for (int kernel = block.first; kernel <= block.last; ++kernel) live[size_t(kernel)] += block.bytes;
+  return live;
+}
+
+/// The offset within `limit` bytes where the block meets none of those placed and the gap it leaves is smallest; behind all
+/// that it meets if no gap takes it; -1 if that is beyond the limit.
+int64_t bestFit(const Block &block, std::vector<Placed> placed, int64_t limit = std::numeric_limits<int64_t>::max()) {
+  std::erase_if(placed, [&](const Placed &other) { return !other.block.meets(block); });
+  std::ranges::sort(placed, {}, &Placed::offset);
+  int64_t end = 0, best = -1, bestGap = std::numeric_limits<int64_t>::max();
+  for (const Placed &other : placed) {
+    const int64_t gap = other.offset - end;
+    if (gap >= block.bytes && gap < bestGap) best = end, bestGap = gap;
+    end = std::max(end, other.offset + other.block.bytes);
+  }
+  if (best >= 0) return best;
+  return end + block.bytes <= limit ? end : -1;
+}
+
+struct Packing {
+  std::vector<Placed> placed;
+  int64_t bytes = 0;
+};
+
+Packing packInOrder(const std::vector<Block> &blocks) {
+  Packing packing;
+  for (const Block &block : blocks) {
+    packing.placed.push_back({block, bestFit(block, packing.placed)});
+    packing.bytes = std::max(packing.bytes, packing.placed.back().offset + block.bytes);
+  }
+  return packing;
+}
+
+/// The best of several orders: by size, by size times length of life, as the kernels come, and backwards.
+Packing pack(std::vector<Block> blocks) {
+  using Key = std::tuple<int64_t, int, int>;
+  const std::function<Key(const Block &)> keys[] = {
+      [](const Block &block) { return Key(-block.bytes, block.first, block.buffer); },
+      [](const Block &block) { return Key(-block.bytes * (block.last - block.first + 1), block.first, block.buffer); },
+      [](const Block &block) { return Key(block.first, -block.last, block.buffer); },
+      [](const Block &block) { return Key(-block.last, block.first, block.buffer); },
+  };
+  std::optional<Packing> best;
+  for (const auto &key : keys) {
+    std::ranges::sort(blocks, {}, key);
+    Packing packing = packInOrder(blocks);
+    if (!best || packing.bytes < best->bytes) best = std::move(packing);
+  }
+  return std::move(*best);
+}
+
+/// Results that a caller brings and that are alone in their buffers.
+std::vector<Host> hostsOf(const runtime::Plan &plan, const runtime::PlanMemory &memory, const std::vector<Block> &blocks) {
+  std::vector<Host> hosts;
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const runtime::PlanTensor &tensor = plan.tensors[index];
+    if (tensor.role == "result" && memory.isDirect(int(index)) && blocks[size_t(tensor.buffer)].isUsed())
+      hosts.push_back({.name = tensor.name, .bytes = runtime::spanBytes(tensor), .firstUse = blocks[size_t(tensor.buffer)].first});
+  }
+  return hosts;
+}
+
+/// Moves blocks into results, first those that are in use when most is, and longest so, and back again those that do not make the workspace
+/// smaller. Returns what stays.
+std::vector<Block> fillHosts(std::vector<Block> blocks, std::vector<Host> &hosts, size_t kernels) {
+  const std::vector<int64_t> live = liveBytes(blocks, kernels);
+  const auto key = [&](const Block &block) {
+    const auto begin = live.begin() + block.first, end = live.begin() + block.last + 1;
+    const int64_t most = *std::max_element(begin, end);
+    return std::tuple(-most, -std::count(begin, end, most), -block.bytes, block.buffer);
+  };
+  std::ranges::sort(blocks, {}, key);
+  std::vector<std::pair<Block, Host *>> moved;
+  std::vector<Block> kept;
+  for (const Block &block : blocks) {
+    const auto takes = [&](Host &host) { return !block.isLibrarys && block.last < host.firstUse && bestFit(block, host.placed, host.bytes) >= 0; };
+    const auto host = std::ranges::find_if(hosts, takes);
+    if (host == hosts.end()) {
+      kept.push_back(block);
+      continue;
+    }
+    host->placed.push_back({block, bestFit(block, host->placed, host->bytes)});
+    moved.emplace_back(block, &*host);
+  }
+  int64_t bytes = pack(kept).bytes;
+  for (const auto &[block, host] : moved) {
+    kept.push_back(block);
+    if (const int64_t with = pack(kept).bytes; with > bytes) kept.pop_back();
+    else std::erase_if(host->placed, [&](const Placed &one) { return one.block.buffer == block.buffer; }), bytes = with;
+  }
+  return kept;
+}
+
+}  // namespace
+
+void packBuffers(runtime::Plan &plan) {
+  plan.placements.clear();
+  const runtime::PlanMemory memory(plan);
+  const std::vector<Block> blocks = allBlocks(plan, memory);
+  std::vector<Host> hosts = hostsOf(plan, memory, blocks);
+  const Packing packing = pack(fillHosts(temporaries(blocks, memory), hosts, plan.kernels.size()));
+  for (const Placed &one : packing.placed) plan.placements.push_back({.buffer = one.block.buffer, .in = "workspace", .offset = one.offset});
+  for (const Host &host : hosts)
+    for (const Placed &one : host.placed) plan.placements.push_back({.buffer = one.block.buffer, .in = host.name, .offset = one.offset});
+  std::ranges::sort(plan.placements, {}, &runtime::PlanPlacement::buffer);
+  plan.workspaceBytes = packing.bytes;
+}
+
+std::vector<int64_t> liveBytes(const runtime::Plan &plan) {
+  const runtime::PlanMemory memory(plan);
+  return liveBytes(temporaries(allBlocks(plan, memory), memory), plan.kernels.size());
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,68 @@
+// Plans that fit; see MemoryLimit.h.
+#include "tools/driver/MemoryLimit.h"
+
+#include "kernel/Error.h"
+#include "tools/driver/PlanParts.h"
+#include "tools/driver/Planning.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft::driver {
+namespace {
+
+/// Numbers of parts that are tried, up to all heads of a large model one by one.
+constexpr int partCounts[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64};
+
+/// The fastest plan of a variant that fits.
+struct Search {
+  std::optional<FittedPath> fitted = {};
+  int64_t smallest = std::numeric_limits<int64_t>::max();  ///< workspace of any plan that was tried
+  std::string refusal = {};                                ///< why the first plan does not run in parts
+
+  void consider(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int64_t limit) {
+    for (const int count : partCounts) {
+      std::optional<PlannedKernels> planned;
+      try {
+        planned = planOf(compilation, variant, path, count);
+      } catch (const Error &error) {
+        if (error.kind != ErrorKind::unsupported) throw;
+        if (refusal.empty()) refusal = fmt::format("; {}", error.what());
+        continue;
+      }
+      const runtime::Plan &plan = planned->plan;
+      smallest = std::min(smallest, plan.workspaceBytes);
+      if (plan.workspaceBytes > limit) continue;
+      if (!fitted || plan.predictedSeconds < fitted->seconds)
+        fitted = FittedPath{.path = path, .parts = count, .workspaceBytes = plan.workspaceBytes, .seconds = plan.predictedSeconds};
+      return;  // more parts are more launches
+    }
+  }
+};
+
+}  // namespace
+
+void chooseWithinMemory(const Compilation &compilation, Selected &selected, int64_t limit) {
+  std::vector<SelectedVariant> kept;
+  std::string reasons;
+  for (SelectedVariant &variant : selected.variants) {
+    Search search;
+    search.consider(compilation, variant, variant.selection.best(), limit);
+    for (const select::Plan &path : variant.selection.kBest(compilation.alternatives())) search.consider(compilation, variant, path, limit);
+    if ((variant.fitted = std::move(search.fitted))) {
+      kept.push_back(std::move(variant));
+      continue;
+    }
+    const std::string reason = fmt::format("no plan keeps its temporaries within {} bytes; the smallest peak found is {} bytes{}", limit, search.smallest, search.refusal);
+    reasons += fmt::format("\n  {}: {}", variant.proposed.name(), reason);
+    selected.dropped.push_back({.name = variant.proposed.name(), .reason = reason});
+  }
+  if (kept.empty()) throw Error::unsupported("--max-memory {}: no variant has a plan:{}", limit, reasons);
+  std::ranges::stable_sort(kept, {}, [](const SelectedVariant &variant) { return variant.fitted->seconds; });
+  selected.variants = std::move(kept);
+  selected.chosen = 0;
+  selected.chosenPath = selected.best().fitted->path;
+  selected.parts = selected.best().fitted->parts;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,65 @@
+// Memory of a plan by kind; see MemoryReport.h.
+#include "tools/driver/MemoryReport.h"
+
+#include "kernel/Format.h"
+#include "runtime/PlanLives.h"
+#include "tools/driver/BufferPacking.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+
+/// Bytes of the buffers that hold a tensor of the role.
+int64_t bytesOf(const runtime::Plan &plan, const runtime::PlanMemory &memory, const std::string &role) {
+  std::set<int> buffers;
+  for (const runtime::PlanTensor &tensor : plan.tensors)
+    if (tensor.role == role) buffers.insert(tensor.buffer);
+  int64_t sum = 0;
+  for (const int buffer : buffers) sum += memory.buffers()[size_t(buffer)].bytes;
+  return sum;
+}
+
+json peakReport(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
+  const std::vector<int64_t> live = liveBytes(plan);
+  if (live.empty()) return {{"kernel", nullptr}, {"temporaries", 0}, {"tensors", json::array()}};
+  const int kernel = int(std::ranges::max_element(live) - live.begin());
+  json tensors = json::array();
+  for (const runtime::Life &life : runtime::livesOf(plan, memory)) {
+    if (life.isGiven || life.isResult || life.users.empty() || life.users.front() > kernel || life.users.back() < kernel) continue;
+    std::string in = "workspace";
+    for (const runtime::PlanTensor &tensor : plan.tensors)
+      if (tensor.role == "result" && tensor.buffer == life.range.memory) in = tensor.name;
+    tensors.push_back({{"name", life.name}, {"bytes", life.range.end - life.range.begin}, {"in", in}, {"offset", life.range.begin}});
+  }
+  return {{"kernel", plan.kernels[size_t(kernel)].name}, {"temporaries", live[size_t(kernel)]}, {"tensors", tensors}};
+}
+
+}  // namespace
+
+json memoryReport(const runtime::Plan &plan) {
+  const runtime::PlanMemory memory(plan);
+  return {{"parameters", memory.bytes(runtime::BufferKind::parameter)},
+          {"arguments", bytesOf(plan, memory, "argument")},
+          {"results", bytesOf(plan, memory, "result")},
+          {"workspace", memory.bytes(runtime::BufferKind::temporary)},
+          {"total", memory.bytes()},
+          {"peak", peakReport(plan, memory)}};
+}
+
+std::string memoryLine(const runtime::Plan &plan) {
+  const json report = memoryReport(plan);
+  const auto bytes = [&](const char *kind) { return formatBytes(report[kind].get<int64_t>()); };
+  std::string text = fmt::format("memory: workspace {}, arguments {}, results {}, parameters {}", bytes("workspace"), bytes("arguments"),
+                                 bytes("results"), bytes("parameters"));
+  if (const json &peak = report["peak"]; peak["kernel"].is_string())
+    text += fmt::format("; most temporaries, {}, at {}", formatBytes(peak["temporaries"].get<int64_t>()), peak["kernel"].get<std::string>());
+  return text + "\n";
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,285 @@
+// A chain of kernels, part by part; see PlanParts.h.
+#include "tools/driver/PlanParts.h"
+
+#include "kernel/Error.h"
+#include "runtime/TensorLayout.h"
+#include "tools/driver/PlanConfiguration.h"
+
+#include <algorithm>
+#include <map>
+
+namespace weft::driver {
+namespace {
+
+constexpr int64_t pointerAlignment = 16;  // bytes; what every kernel is promised of its operands
+
+int axisNamed(const Kernel &kernel, const std::string &name) {
+  const auto found = std::ranges::find(kernel.axes, name, &Axis::name);
+  if (found == kernel.axes.end()) throw Error::badInput("kernel '{}' has no axis {}", kernel.name, name);
+  return int(found - kernel.axes.begin());
+}
+
+/// The position of an axis among a value's; -1 if the value has none.
+int dimensionOf(const Kernel &kernel, int value, int axis) {
+  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  const auto found = std::ranges::find(axes, axis);
+  return found == axes.end() ? -1 : int(found - axes.begin());
+}
+
+/// Masks compare coordinates of queries and keys: neither may be counted from another origin.
+bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
+  const std::vector<int> &axes = kernel.values[size_t(op.results.front())].axes;
+  for (const char *name : {"query", "key"})
+    if (const auto found = op.attributes.find(name); found != op.attributes.end())
+      if (const auto *dimension = std::get_if<int64_t>(&found->second); dimension && axes[size_t(*dimension)] == axis) return true;
+  return false;
+}
+
+/// Dropout counts the rows of the outer axes: a part starts at a multiple of what lies within one index, if all before is one index.
+void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
+  const std::vector<int> &axes = whole.values[size_t(op.results.front())].axes;
+  const int dimension = dimensionOf(whole, op.results.front(), axis);
+  if (dimension < 0) return;
+  bool isOuter = size_t(dimension) + 2 < axes.size();
+  for (int before = 0; before < dimension; ++before) isOuter &= whole.axes[size_t(axes[size_t(before)])].extent == 1;
+  if (!isOuter)
+    throw Error::badInput("kernel '{}' draws dropout masks along axis {}, which is not the outermost", whole.name, whole.axes[size_t(axis)].name);
+  int64_t rows = start;
+  for (size_t within = size_t(dimension) + 1; within + 2 < axes.size(); ++within) rows *= whole.axes[size_t(axes[within])].extent;
+  if (rows != 0) op.attributes["outer"] = rows;
+}
+
+class PartsBuilder {
+public:
+  PartsBuilder(PlannedKernels &planned, std::vector<int> &viewOf, const Parts &parts)
+      : planned(planned), plan(planned.plan), viewOf(viewOf), parts(parts) {}
+
+  void run() {
+    findChain();
+    std::string reasons;
+    const std::vector<int> order = tensor(inner.front()).order;  // slowest first
+    for (const int dimension : order) {
+      if (tensor(inner.front()).extents[size_t(dimension)] == 1) continue;
+      const PlannedKernels before = planned;
+      const std::vector<int> viewsBefore = viewOf;
+      try {
+        cutAlong(dimension);
+        return;
+      } catch (const Error &error) {
+        planned = before;
+        viewOf = viewsBefore;
+        reasons += fmt::format("; along {}: {}", tensor(inner.front()).axes[size_t(dimension)], error.what());
+      }
+    }
+    refuse(fmt::format("'{}' is not cut{}", tensor(inner.front()).name, reasons));
+  }
+
+private:
+  [[noreturn]] static void refuse(const std::string &reason) { throw Error::unsupported("{}", reason); }
+  runtime::PlanTensor &tensor(int index) { return plan.tensors[size_t(index)]; }
+  const Kernel &kernelOf(int index) const { return planned.kernels[size_t(index)].kernel; }
+  bool isViewed(int index) const { return viewOf[size_t(index)] >= 0 || std::ranges::find(viewOf, index) != viewOf.end(); }
+
+  std::vector<int> readersOf(int index) const {
+    std::vector<int> readers;
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+      if (std::ranges::find(plan.kernels[kernel].inputs, index) != plan.kernels[kernel].inputs.end()) readers.push_back(int(kernel));
+    return readers;
+  }
+  int writerOf(int index) const {
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+      if (std::ranges::find(plan.kernels[kernel].outputs, index) != plan.kernels[kernel].outputs.end()) return int(kernel);
+    return -1;
+  }
+
+  /// The largest temporary that a kernel computes; what is computed of it and is more than half as large; their kernels.
+  void findChain() {
+    int largest = -1;
+    for (size_t index = 0; index < plan.tensors.size(); ++index)
+      if (tensor(int(index)).role == "temporary" && !isViewed(int(index)) && writerOf(int(index)) >= 0 &&
+          (largest < 0 || tensor(int(index)).bytes > tensor(largest).bytes))
+        largest = int(index);
+    if (largest < 0) refuse("the plan has no temporaries of their own");
+    chain = {writerOf(largest)};
+    for (int current = largest;;) {
+      inner.push_back(current);
+      const std::vector<int> readers = readersOf(current);
+      if (plan.kernels[size_t(chain.back())].outputs.size() != 1 || readers.size() != 1)
+        refuse(fmt::format("'{}' has {} readers", tensor(current).name, readers.size()));
+      chain.push_back(readers.front());
+      const int next = plan.kernels[size_t(readers.front())].outputs.front();
+      const bool isInner = tensor(next).role == "temporary" && !isViewed(next) && 2 * tensor(next).bytes > tensor(largest).bytes;
+      if (!isInner) return;
+      current = next;
+    }
+  }
+
+  /// The axis of every kernel of the chain that a dimension of the first inner tensor is.
+  std::vector<int> axesOf(int dimension) const {
+    std::vector<int> axes;
+    for (size_t n = 0; n < chain.size(); ++n) {
+      const Kernel &kernel = kernelOf(chain[n]);
+      const runtime::PlanKernel &entry = plan.kernels[size_t(chain[n])];
+      const int value = n == 0 ? kernel.outputs.front()
+                               : kernel.inputs[size_t(std::ranges::find(entry.inputs, inner[n - 1]) - entry.inputs.begin())];
+      axes.push_back(kernel.values[size_t(value)].axes[size_t(dimension)]);
+      dimension = dimensionOf(kernel, kernel.outputs.front(), axes.back());
+      if (dimension < 0) refuse(fmt::format("kernel '{}' reduces over {}", kernel.name, kernel.axes[size_t(axes.back())].name));
+    }
+    return axes;
+  }
+
+  void cutAlong(int dimension) {  // of the first inner tensor
+    const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
+    if (extent % parts.count != 0) refuse(fmt::format("its {} indices are no multiple", extent));
+    const std::vector<int> axes = axesOf(dimension);
+    PlannedKernels cut;
+    for (int64_t start = 0; start < extent; start += extent / parts.count) {
+      std::map<int, int> innerPart;
+      for (size_t n = 0; n < chain.size(); ++n) addPart(cut, chain[n], axes[n], start, extent / parts.count, innerPart);
+    }
+    std::vector<std::string> names;
+    for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
+    plan.notes.push_back(fmt::format("'{}' is there in {} parts, one at a time, along {}: {} run so often", tensor(inner.front()).name, parts.count,
+                                     tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", ")));
+    splice(std::move(cut));
+  }
+
+  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size, std::map<int, int> &innerPart) {
+    const ChosenKernel &whole = planned.kernels[size_t(index)];
+    const std::string axisName = whole.kernel.axes[size_t(axis)].name;
+    ChosenKernel chosen = whole;
+    chosen.kernel = onPart(whole.kernel, axisName, start, size);
+    runtime::PlanKernel entry = plan.kernels[size_t(index)];
+    entry.part = runtime::PlanPart{.region = index, .axis = axisName, .start = start, .size = size};
+    entry.name = chosen.kernel.name = fmt::format("{}__{}{}", entry.name, axisName, start);
+    const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values, std::vector<Layout> &layouts) {
+      for (size_t n = 0; n < tensors.size(); ++n) {
+        if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0) tensors[n] = partOf(tensors[n], at, start, size, innerPart);
+        layouts[n] = layoutOf(tensor(tensors[n]));
+        layouts[n].offset = 0;
+      }
+    };
+    place(entry.inputs, whole.kernel.inputs, chosen.configuration.inputs);
+    place(entry.outputs, whole.kernel.outputs, chosen.configuration.outputs);
+    for (size_t n = 0; n < entry.outputs.size(); ++n)
+      if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n]) refuse(fmt::format("every part would write '{}'", tensor(entry.outputs[n]).name));
+    if (!legality(chosen.kernel, chosen.configuration, parts.prices->device()).isLegal)
+      refuse(fmt::format("kernel '{}' has no such configuration on a part", whole.kernel.name));
+    chosen.cost = parts.prices->cost(chosen.kernel, chosen.configuration);
+    describe(entry, chosen);
+    cut.plan.kernels.push_back(std::move(entry));
+    cut.kernels.push_back(std::move(chosen));
+  }
+
+  void describe(runtime::PlanKernel &entry, const ChosenKernel &chosen) const {
+    entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
+    entry.seconds = chosen.cost.seconds;
+    entry.measured = chosen.cost.measured;
+    entry.bytesMoved = chosen.cost.bytesMoved;
+    entry.bytesNecessary = chosen.cost.bytesNecessary;
+    entry.flop = chosen.cost.flop;
+    entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, parts.prices->device()) : 0;
+    entry.bound = nameOf(chosen.cost.bound);
+    entry.runnerUp.clear();
+    entry.runnerUpLoss = 0;
+  }
+
+  /// Part of a tensor: of an inner one memory of its own, dense; of any other a view.
+  int partOf(int index, int dimension, int64_t start, int64_t size, std::map<int, int> &innerPart) {
+    if (const auto found = innerPart.find(index); found != innerPart.end()) return found->second;
+    const bool isInner = std::ranges::find(inner, index) != inner.end();
+    runtime::PlanTensor part = tensor(index);
+    part.name = fmt::format("{}__{}{}", part.name, part.axes[size_t(dimension)], start);
+    part.role = "temporary";
+    part.extents[size_t(dimension)] = size;
+    part.bytes = part.bytes / tensor(index).extents[size_t(dimension)] * size;
+    if (isInner) {
+      if (runtime::spanBytes(tensor(index)) != tensor(index).bytes) refuse(fmt::format("'{}' has gaps", tensor(index).name));
+      part.strides = stridesOf(Layout{.order = part.order}, part.extents);
+    } else {
+      part.offset += start * part.strides[size_t(dimension)];
+      if (start * part.strides[size_t(dimension)] * runtime::elementBytes(part) % pointerAlignment != 0)
+        refuse(fmt::format("parts of '{}' do not start at multiples of {} bytes", tensor(index).name, pointerAlignment));
+    }
+    plan.tensors.push_back(std::move(part));
+    viewOf.push_back(isInner ? -1 : index);
+    return innerPart[index] = int(plan.tensors.size()) - 1;
+  }
+
+  /// The parts stand where the last kernel of the chain stood.
+  void splice(PlannedKernels cut) {
+    PlannedKernels whole = std::move(planned);
+    planned.plan = whole.plan;
+    planned.plan.kernels.clear();
+    planned.kernels.clear();
+    const auto take = [&](PlannedKernels &from, size_t index) {
+      planned.plan.kernels.push_back(std::move(from.plan.kernels[index]));
+      planned.kernels.push_back(std::move(from.kernels[index]));
+    };
+    for (size_t index = 0; index < whole.kernels.size(); ++index) {
+      if (std::ranges::find(chain, int(index)) == chain.end()) take(whole, index);
+      else planned.plan.predictedSeconds -= whole.plan.kernels[index].seconds;
+      if (int(index) != chain.back()) continue;
+      for (size_t part = 0; part < cut.kernels.size(); ++part) {
+        planned.plan.predictedSeconds += cut.plan.kernels[part].seconds;
+        take(cut, part);
+      }
+    }
+    removeInner();
+  }
+
+  /// The inner tensors are there in parts only.
+  void removeInner() {
+    std::vector<int> newIndex;
+    int kept = 0;
+    for (size_t index = 0; index < plan.tensors.size(); ++index)
+      newIndex.push_back(std::ranges::find(inner, int(index)) == inner.end() ? kept++ : -1);
+    for (size_t index = plan.tensors.size(); index-- > 0;)
+      if (newIndex[index] < 0) {
+        plan.tensors.erase(plan.tensors.begin() + long(index));
+        viewOf.erase(viewOf.begin() + long(index));
+      }
+    for (int &view : viewOf)
+      if (view >= 0) view = newIndex[size_t(view)];
+    for (runtime::PlanKernel &kernel : plan.kernels)
+      for (std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
+        for (int &tensor : *tensors) tensor = newIndex[size_t(tensor)];
+  }
+
+  PlannedKernels &planned;
+  runtime::Plan &plan;
+  std::vector<int> &viewOf;
+  const Parts &parts;
+  std::vector<int> chain;  ///< kernels
+  std::vector<int> inner;  ///< tensors between them: inner[n] is computed by chain[n] and read by chain[n + 1] alone
+};
+
+}  // namespace
+
+Kernel onPart(const Kernel &kernel, const std::string &axisName, int64_t start, int64_t size) {
+  Kernel part = kernel;
+  const int axis = axisNamed(kernel, axisName);
+  int64_t &extent = part.axes[size_t(axis)].extent;
+  if (start < 0 || size < 1 || start + size > extent)
+    throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size, axisName, start, extent);
+  extent = size;
+  for (BodyOp &op : part.body) {
+    const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
+    if (isReduced || op.operatorClass == OperatorClass::movement || op.name == "rotary" || comparesAlong(op, kernel, axis))
+      throw Error::badInput("kernel '{}': {} does not run on parts of axis {}", kernel.name, op.name, axisName);
+    op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
+    if (op.name == "dropout") shiftDropout(op, kernel, axis, start);
+  }
+  return part;
+}
+
+void runInParts(PlannedKernels &planned, std::vector<int> &viewOf, const Parts &parts) {
+  try {
+    PartsBuilder(planned, viewOf, parts).run();
+  } catch (const Error &error) {
+    throw Error::unsupported("no plan in {} parts: {}", parts.count, error.what());
+  }
+}
+
+}  // namespace weft::driver
