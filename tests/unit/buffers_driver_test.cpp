@@ -345,3 +345,23 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
     CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'"));
   }
 }
+
+TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits") {
+  Plan plan = chain({1 << 20, 1 << 20});
+  plan.model = "model";
+  plan.dims = {{"b", 16}};
+  plan.kernels[1].family = "cublaslt";
+  plan.kernels[1].knobs = {{"family", "cublaslt"}};
+  for (const LibraryAttribute &attribute : libraryAttributes()) plan.kernels[1].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  plan.kernels[1].knobs["workspaceBytes"] = 1 << 20;
+  assign(plan);
+  const runtime::PlanMemory memory(plan);
+  const int64_t needed = memory.bytes();
+  REQUIRE(plan.workspaceBytes == (5 << 20));
+  const std::string planned = memoryRefusal(plan, memory, 0, needed / 2, needed);
+  CHECK_THAT(planned, Catch::Contains("model needs 5.24 MB (5.24 MB workspace") && Catch::Contains("the workspace lends cuBLASLt up to 1.05 MB") &&
+                          Catch::Contains("2.62 MB of 5.24 MB are free; --dim b=4 would fit"));  // (2.5 - 1) / 5 of 16
+  const std::string more = memoryRefusal(plan, memory, 32 << 20, 33 << 20, 40 << 20);
+  CHECK_THAT(more, Catch::Contains("model needs 38.8 MB") && Catch::Contains("33.6 MB for cuBLASLt") && Catch::Contains("not even --dim b=1 fits"));
+  CHECK_THAT(memoryRefusal(plan, memory, 32 << 20, 32 << 20, 40 << 20), Catch::Contains("parameters alone do not fit"));
+}

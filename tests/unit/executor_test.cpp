@@ -221,3 +221,45 @@ TEST_CASE("out of memory says what is needed, what is free and what would fit") 
   const std::string text = errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); });
   CHECK_THAT(text, Catch::Contains("3.07 kB") && Catch::Contains("1.54 kB") && Catch::Contains("--dim b=4 would fit"));
 }
+
+TEST_CASE("temporaries lie in the caller's result until it is written") {
+  Driver driver;
+  Artifact artifact = copies();
+  Plan &plan = artifact.plan;  // x -> t -> u -> y, t in y
+  plan.tensors.push_back(weft::test::tensorOf("u", "temporary", 3));
+  plan.kernels[1].outputs = {3};
+  plan.kernels[1].parameters[1].tensor = 3;
+  plan.kernels.push_back(weft::test::kernelOf("third", 3, 2));
+  plan.kernels[2].after = {1};
+  plan.entryPoints = {{"forward", {0, 1, 2}}};
+  plan.placements = {{.buffer = 1, .in = "y"}};
+  const std::string cubin = "first copy 1024\nsecond copy 1024\nthird copy 1024\n";
+  artifact.cubins = {{cubinName(cubin), cubin}};
+  for (PlanKernel &kernel : plan.kernels) kernel.cubin = cubinName(cubin);
+  REQUIRE_NOTHROW(verify(plan, "plan.json"));
+
+  const int64_t before = driver.counters->allocatedBytes;
+  Executor executor(artifact, *driver.context, {.ownExternals = false});
+  CHECK(driver.counters->allocatedBytes - before < 2 * 1024);  // u alone, and the dropout key
+  cuda::Stream stream;
+  const cuda::Buffer x(1024), firstResult(1024), secondResult(1024);
+  std::vector<std::byte> input(1024, std::byte(0x3c)), output(1024);
+  cuda::upload(x.address(), input);
+  for (const cuda::Buffer *result : {&firstResult, &secondResult, &firstResult}) {
+    cuda::fill(result->address(), 0xff, 1024);
+    const std::vector<cuda::DevicePointer> pointers{x.address(), result->address()};
+    executor.launch(executor.entryPoint("forward"), pointers, stream.handle());
+    cuda::download(output, result->address());
+    CHECK(output == input);
+  }
+  const cuda::Buffer both(2048);
+  const std::vector<cuda::DevicePointer> same{x.address(), x.address()}, overlapping{both.address(), both.address() + 512};
+  for (const auto &pointers : {same, overlapping})
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(executor.entryPoint("forward"), pointers, stream.handle()); }),
+               Catch::Contains("the memory of the result 'y' overlaps that of 'x'"));
+  Executor own(artifact, *driver.context);
+  own.poison();
+  own.write(0, inputFor(own, 1));
+  own.launch(own.entryPoint("forward"), stream.handle());
+  CHECK(own.read(2) == inputFor(own, 1));
+}
