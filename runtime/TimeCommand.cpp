@@ -1,8 +1,10 @@
 // The tables and JSON of weft time; see TimeCommand.h.
 #include "runtime/TimeCommand.h"
 
+#include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
+#include "runtime/GraphPrediction.h"
 #include "runtime/JsonText.h"
 #include "runtime/TimePlan.h"
 
@@ -26,11 +28,7 @@ struct PlanTimes {
     for (size_t position = 0; position < timed->kernels().size(); ++position) sum += kernel(position).seconds.median;
     return sum;
   }
-  double predicted() const {
-    double sum = 0;
-    for (size_t position = 0; position < timed->kernels().size(); ++position) sum += planned(position).seconds;
-    return sum;
-  }
+  GraphPrediction predicted() const { return predictGraph(timed->plan(), timed->kernels(), findDevice(timed->plan().device)); }
   /// What `--against` compares: the whole, or the one kernel.
   const Measurement &headline() const { return measurements.front(); }
 };
@@ -86,12 +84,16 @@ std::string tableOf(const PlanTimes &times) {
     rows.push_back(rowOf(kernel.name, one.seconds, double(kernel.bytesMoved), kernel.flop, one.seconds.median / sum, kernel.seconds,
                          protocolOf(one)));
   }
-  if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, plan.predictedSeconds, protocolOf(*whole)));
+  const GraphPrediction predicted = times.predicted();
+  if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, predicted.seconds(), protocolOf(*whole)));
   std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
                                  plan.variant, fmt::join(times.timed->entryNames(), ", "), plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
-    text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum); plan's sum {}\n", formatSeconds(sum), formatSeconds(whole->seconds.median),
-                        runtime::times(whole->seconds.median / sum), formatSeconds(times.predicted()));
+    text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB that kernels find in L2, {} between kernels: {}; measured {}\n",
+                        formatSeconds(sum), formatSeconds(whole->seconds.median), runtime::times(whole->seconds.median / sum),
+                        formatSeconds(predicted.sumSeconds), formatSeconds(predicted.reuseSeconds), predicted.reusedBytes / 1e6,
+                        formatSeconds(predicted.transitionSeconds), formatSeconds(predicted.seconds()),
+                        runtime::times(whole->seconds.median / predicted.seconds()));
   return text;
 }
 
@@ -109,13 +111,16 @@ nlohmann::json jsonOf(const PlanTimes &times) {
                        {"bytesMoved", kernel.bytesMoved}, {"flop", kernel.flop}});
   }
   const Measurement *whole = times.whole();
+  const GraphPrediction predicted = times.predicted();
   return {{"folder", times.timed->folder()},
           {"model", times.timed->plan().model},
           {"entry", fmt::format("{}", fmt::join(times.timed->entryNames(), ", "))},
           {"costModel", times.timed->plan().costModel},
           {"kernels", kernels},
           {"sumOfKernels", times.sumOfKernels()},
-          {"predicted", times.predicted()},
+          {"predicted", predicted.sumSeconds},
+          {"predictedWhole", predicted.seconds()},
+          {"reusedBytes", predicted.reusedBytes},
           {"whole", whole ? jsonOf(*whole) : nlohmann::json()}};
 }
 
