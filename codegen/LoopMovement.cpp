@@ -73,6 +73,8 @@ int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinat
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
   moved.at[from[axis]] = scaled(index, 1, -start);
+  if (!wholeVectors)  // one element at a time: the condition splits a vector
+    moved.at[from[axis]] = {.text = fmt::format("({} - {})", at, start), .irregular = true, .step = index.step};
   moved.condition = coordinates.condition.empty() ? inside : fmt::format("{} && {}", coordinates.condition, inside);
   moved.conditionStep |= index.step;
   moved.conditionPerElement |= index.varies() && !wholeVectors;

@@ -1,4 +1,5 @@
-// THE ordered list of graph passes. Each line says why it stands after the one before it.
+// THE ordered list of graph passes. Each line says why it stands after the one before it. `differentiate` stands before all of
+// them where it runs (weft --train): it needs ops that have derivatives, and the rewrites apply to the backward pass, too.
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 

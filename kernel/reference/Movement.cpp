@@ -2,6 +2,7 @@
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 
+#include <cmath>
 #include <limits>
 
 namespace weft::reference {
@@ -61,6 +62,46 @@ Point PointEvaluator::gather(const BodyOp &op, size_t, const Coordinates &at) {
   const bool inside = from[0] >= 0 && from[0] < extent(op.operands[0], 0);
   if (!inside) return {.value = std::numeric_limits<double>::quiet_NaN(), .error = 0};
   return operand(op, 0, from);
+}
+
+Point PointEvaluator::pad(const BodyOp &op, size_t, const Coordinates &at) {
+  const size_t axis = size_t(integer(op, "axis"));
+  Coordinates from = at;
+  from[axis] -= integer(op, "start");
+  if (from[axis] < 0 || from[axis] >= extent(op.operands[0], axis)) return {};
+  return operand(op, 0, from);
+}
+
+Point PointEvaluator::broadcast(const BodyOp &op, size_t, const Coordinates &at) {
+  const std::vector<int64_t> into = list(op, "into");
+  Coordinates from(into.size());
+  for (size_t d = 0; d < into.size(); ++d) from[d] = at[size_t(into[d])];
+  return operand(op, 0, from);
+}
+
+Point PointEvaluator::scatterAdd(const BodyOp &op, size_t, const Coordinates &at) {
+  const size_t indexRank = rank(op.operands[1]);
+  Coordinates index(indexRank), from(rank(op.operands[0]));
+  for (size_t d = 1; d < at.size(); ++d) from[indexRank + d - 1] = at[d];
+  int64_t count = 1, terms = 0;
+  for (size_t d = 0; d < indexRank; ++d) count *= extent(op.operands[1], d);
+  Point sum;
+  double magnitude = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    int64_t rest = n;
+    for (size_t d = indexRank; d-- > 0;) {
+      index[d] = from[d] = rest % extent(op.operands[1], d);
+      rest /= extent(op.operands[1], d);
+    }
+    if (int64_t(operand(op, 1, index).value) != at[0]) continue;
+    const Point term = operand(op, 0, from);
+    sum.value += term.value;
+    sum.error += term.error;
+    magnitude += std::abs(term.value);
+    ++terms;
+  }
+  sum.error += terms > 1 ? sumError(terms) * magnitude : 0;
+  return sum;
 }
 
 }  // namespace weft::reference

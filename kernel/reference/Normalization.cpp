@@ -32,15 +32,6 @@ Point inverseRoot(const Point &x, double epsilon) {
 
 }  // namespace
 
-template <typename Compute>
-const PointEvaluator::Row &PointEvaluator::row(const BodyOp &op, const Coordinates &key, Compute compute) {
-  const std::span<const int64_t> span = key;
-  auto place = std::make_pair(&op, std::vector<int64_t>(span.begin(), span.end()));
-  const auto found = rows.find(place);
-  if (found != rows.end()) return found->second;
-  return rows.emplace(std::move(place), compute()).first->second;
-}
-
 /// exp(x - maximum); zero where the whole row is -inf.
 Point PointEvaluator::exponential(const Point &x, const Point &maximum) const {
   if (maximum.value == minusInfinity) return {};

@@ -50,6 +50,12 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {"local_softmax", &PointEvaluator::localSoftmax},
       {"reduce_subvectors", &PointEvaluator::reduceSubvectors},
       {"global_scaling", &PointEvaluator::globalScaling},
+      {"softmax_dx", &PointEvaluator::softmaxDx},
+      {"layer_norm_dx", &PointEvaluator::normDx},
+      {"rms_norm_dx", &PointEvaluator::normDx},
+      {"layer_norm_dw", &PointEvaluator::normDw},
+      {"rms_norm_dw", &PointEvaluator::normDw},
+      {"scatter_add", &PointEvaluator::scatterAdd},
       {"contract", &PointEvaluator::contract},
       {"identity", &PointEvaluator::identity},
       {"transpose", &PointEvaluator::transpose},
@@ -58,6 +64,8 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {"split_axis", &PointEvaluator::splitAxis},
       {"merge_axes", &PointEvaluator::mergeAxes},
       {"gather", &PointEvaluator::gather},
+      {"pad", &PointEvaluator::pad},
+      {"broadcast", &PointEvaluator::broadcast},
   };
   const auto found = handlers.find(op.name);
   if (found != handlers.end()) return found->second;

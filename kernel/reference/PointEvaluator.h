@@ -94,6 +94,7 @@ private:
   Point rotary(const BodyOp &op, size_t result, const Coordinates &at);
 
   // Normalization.cpp
+  /// What `compute` gave for this op and key the first time.
   template <typename Compute>
   const Row &row(const BodyOp &op, const Coordinates &key, Compute compute);
   /// Maximum and sum of exponentials of elements [begin, end) along `dimension` at a place; `weight` is the operand that
@@ -108,6 +109,12 @@ private:
   Point reduceSubvectors(const BodyOp &op, size_t result, const Coordinates &at);
   Point globalScaling(const BodyOp &op, size_t result, const Coordinates &at);
 
+  // NormalizationGradients.cpp
+  Point softmaxDx(const BodyOp &op, size_t result, const Coordinates &at);
+  Point normalizedValue(const BodyOp &op, const Coordinates &at, size_t axis, bool hasMean);
+  Point normDx(const BodyOp &op, size_t result, const Coordinates &at);
+  Point normDw(const BodyOp &op, size_t result, const Coordinates &at);
+
   // Contraction.cpp
   Point contract(const BodyOp &op, size_t result, const Coordinates &at);
 
@@ -119,6 +126,9 @@ private:
   Point splitAxis(const BodyOp &op, size_t result, const Coordinates &at);
   Point mergeAxes(const BodyOp &op, size_t result, const Coordinates &at);
   Point gather(const BodyOp &op, size_t result, const Coordinates &at);
+  Point pad(const BodyOp &op, size_t result, const Coordinates &at);
+  Point broadcast(const BodyOp &op, size_t result, const Coordinates &at);
+  Point scatterAdd(const BodyOp &op, size_t result, const Coordinates &at);
 
   Kernel kernel;  ///< a copy: definitions point into it
   std::vector<ElementReader> readers;
@@ -127,6 +137,15 @@ private:
   std::vector<Definition> definitions;  ///< per value
   std::map<std::pair<const BodyOp *, std::vector<int64_t>>, Row> rows;
 };
+
+template <typename Compute>
+const PointEvaluator::Row &PointEvaluator::row(const BodyOp &op, const Coordinates &key, Compute compute) {
+  const std::span<const int64_t> span = key;
+  auto place = std::make_pair(&op, std::vector<int64_t>(span.begin(), span.end()));
+  const auto found = rows.find(place);
+  if (found != rows.end()) return found->second;
+  return rows.emplace(std::move(place), compute()).first->second;
+}
 
 /// Unit roundoff of fp32.
 inline constexpr double roundoff = 0x1p-24;

@@ -58,8 +58,7 @@ std::set<int> derivedAxes(const Kernel &kernel) {
 }
 
 /// Ops that code generation has no loops for yet.
-constexpr std::string_view withoutLoops[] = {"softmax_dx",  "layer_norm_dx", "layer_norm_dw", "rms_norm_dx",
-                                             "rms_norm_dw", "scatter_add",   "pad",           "broadcast", "constant"};
+constexpr std::string_view withoutLoops[] = {"scatter_add", "constant"};
 
 LoopSpace iterationSpace(const Kernel &kernel) {
   LoopSpace space;

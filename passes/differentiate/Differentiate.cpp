@@ -44,7 +44,7 @@ private:
 
   mlir::LogicalResult checkGraph() {
     if (graph->hasAttr(savedName))
-      return graph.emitError() << "has a backward pass already";
+      return mlir::emitError(graph.getLoc()) << "has a backward pass already";
     for (KernelOp kernel : body.getOps<KernelOp>())
       return kernel.emitOpError() << "cannot be differentiated: its ops are fused already; differentiate before fuse";
     return mlir::success();
@@ -60,7 +60,7 @@ private:
     for (const std::string &name : options.withRespectTo) {
       const auto at = std::find(known.begin(), known.end(), name);
       if (at == known.end())
-        return graph.emitError() << "gradient of '" << name << "': no such argument" << nearestAndKnown(name, known);
+        return mlir::emitError(graph.getLoc()) << "gradient of '" << name << "': no such argument" << nearestAndKnown(name, known);
       mlir::BlockArgument argument = body.getArgument(static_cast<unsigned>(at - known.begin()));
       if (!isFloat(argument))
         return mlir::emitError(argument.getLoc()) << "gradient of '" << name << "': its elements are "
@@ -104,7 +104,7 @@ private:
       floats += active.contains(results[result]);
     }
     if (floats == 0)
-      return graph.emitError() << "no result depends on an argument that has a gradient";
+      return mlir::emitError(graph.getLoc()) << "no result depends on an argument that has a gradient";
     for (size_t result = 0; result < results.size(); ++result) {
       if (!active.contains(results[result])) {
         if (isMarked(result))

@@ -70,7 +70,7 @@ private:
     for (mlir::Operation *op : ordered)
       if (isSaved(op->getResult(0)))
         known.push_back(writtenName(op->getResult(0)));
-    return graph.emitError() << "recompute '" << name << "': no such tensor" << nearestAndKnown(name, known);
+    return mlir::emitError(graph.getLoc()) << "recompute '" << name << "': no such tensor" << nearestAndKnown(name, known);
   }
 
   mlir::LogicalResult cloneFor(mlir::Value value) {
