@@ -208,12 +208,6 @@ class Statement:
     def op_reduce(self, x):
         return (jnp.sum if self.kind == 'sum' else jnp.max)(x, tuple(self.over))
 
-    def op_cross_entropy(self, x, labels):
-        x = jnp.moveaxis(x, self.over[0], -1)
-        ignored = labels < 0
-        chosen = jnp.take_along_axis(x, jnp.where(ignored, 0, labels).astype(int)[..., None], -1)[..., 0]
-        return jnp.where(ignored, 0.0, jax.nn.logsumexp(x, -1) - chosen)
-
     # Movement.
     def op_transpose(self, x): return jnp.transpose(x, [self.first.dimension(name) for name in self.listed('permutation')])
     def op_concat(self, *parts): return jnp.concatenate(parts, self.dimension('axis'))
