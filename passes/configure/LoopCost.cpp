@@ -53,6 +53,7 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
     if (static_cast<double>(kernel.elements(value)) * 2 < points) continue;
     ++fullOperands;
     const bool isInput = value < static_cast<int>(kernel.inputs.size());
+    fullElementBytes = std::max(fullElementBytes, static_cast<double>(sizeOf(kernel.values[value].dtype)));
     if (isInput) inputBytesPerPoint += static_cast<double>(sizeOf(kernel.values[value].dtype));
   }
   const bool writesRows = std::any_of(kernel.outputs.begin(), kernel.outputs.end(), [&](int value) {
@@ -159,6 +160,8 @@ bool LoopPricer::keepsRow(const LoopKnobs &knobs) const {
 
 double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
   if (knobs.reduction == ReductionMapping::none) return analytic::mapRegisters + 1.5 * elements * std::max(1, fullOperands - 1);
+  if (isColumnMapping(knobs.reduction))
+    return analytic::mapRegisters + knobs.vectorWidth * static_cast<double>(accumulatorsOf(kernel)) + elements * inputBytesPerPoint / 4;
   return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
 }
 
@@ -175,20 +178,18 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   const double threads = std::ceil(points / perThread);
   const double resident = analytic::registersPerMultiprocessor / std::min<double>(registers, analytic::registersPerThread);
   const double blocks = std::max(1.0, std::floor(std::min<double>(resident, analytic::threadsPerMultiprocessor) / knobs.threads));
-  const double active = std::min(blocks * knobs.threads, threads / device.multiprocessors);
+  // Few long columns may leave multiprocessors without a block.
+  const double busy = isColumns ? std::min(1.0, std::ceil(threads / knobs.threads) / device.multiprocessors) : 1;
+  const double active = std::min(blocks * knobs.threads, threads / (device.multiprocessors * busy));
   const double inFlight = active * elements * std::max(1.0, inputBytesPerPoint);
-  const double scale = isRow ? analytic::rowBytesInFlight : analytic::mapBytesInFlight;
+  const double scale = isColumns ? analytic::columnBytesInFlight : isRow ? analytic::rowBytesInFlight : analytic::mapBytesInFlight;
   result.share = 1 - std::exp(-inFlight * analytic::referenceBandwidth(device) / scale);
 
   const double issued = threads * (analytic::indexInstructions + 2.0 * fullOperands * perThread / knobs.vectorWidth) +
                         kernel.flop() * analytic::instructionsPerFlop;
   const double lanesBusy = std::min(1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
   result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
-  // Behind the last load nothing overlaps with joining: it takes from the share of the time in which memory moves.
-  if (isColumns) {
-    const double moving = static_cast<double>(kernel.necessaryBytes()) / device.copyBandwidth;
-    result.share = moving / (moving / result.share + columnSeconds(knobs));
-  }
+  if (isColumns) result.share = columnShare(knobs, result.share * std::min(1.0, busy * analytic::loneMultiprocessorGain));
   if (knobs.reduction == ReductionMapping::block && knobs.combine != BlockCombine::shuffle) {
     double combine = 0;
     if (knobs.combine == BlockCombine::linear) combine = knobs.threads * analytic::linearCombineSeconds;
@@ -198,11 +199,15 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   return result;
 }
 
-double LoopPricer::columnSeconds(const LoopKnobs &knobs) const {
-  if (knobs.reduction == ReductionMapping::warpColumns) return 0;
-  const auto sums = static_cast<double>(accumulatorsOf(kernel));
-  const double cluster = knobs.blocksPerRow > 1 ? analytic::clusterCombineSeconds : 0;
-  return sums * analytic::columnCombineSeconds + cluster;
+/// Less for strips that are narrow, and for the joining behind the last load, with which no memory moves.
+double LoopPricer::columnShare(const LoopKnobs &knobs, double share) const {
+  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;
+  const double columns = inWarp ? static_cast<double>(analytic::warpSize) / knobs.threadsPerRow : double(knobs.threads) / knobs.threadsPerRow;
+  const double strip = columns * knobs.vectorWidth * fullElementBytes;
+  if (strip < analytic::columnStripBytes) share *= std::pow(strip / analytic::columnStripBytes, analytic::columnStripExponent);
+  const double moving = static_cast<double>(kernel.necessaryBytes()) / device.copyBandwidth;
+  const double joining = inWarp ? 0 : static_cast<double>(accumulatorsOf(kernel)) * analytic::columnCombineSeconds;
+  return moving / (moving / share + joining + (knobs.blocksPerRow > 1 ? analytic::clusterCombineSeconds : 0));
 }
 
 double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const {

@@ -45,8 +45,7 @@ private:
   int64_t extent(int axis) const { return kernel.axes[static_cast<size_t>(axis)].extent; }
   bool isReduced(int axis) const;
   bool reducesOnly() const;
-  /// What joining the threads of a column costs behind the last load.
-  double columnSeconds(const LoopKnobs &knobs) const;
+  double columnShare(const LoopKnobs &knobs, double share) const;
   int64_t lanesAlong(const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;
@@ -60,6 +59,7 @@ private:
   double rowElements = 1;    ///< of the reduced axes
   double passes = 1;         ///< over a row that is not kept: one a reduction, one more to write full outputs
   double inputBytesPerPoint = 0;  ///< of inputs that run over most of the space
+  double fullElementBytes = 1;  ///< of the widest of these
   int fullOperands = 0;      ///< operands that run over most of the space
 };
 

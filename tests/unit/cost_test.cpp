@@ -133,6 +133,25 @@ TEST_CASE("measured on an H200: row softmax 65536 x 4096 in 257.8 us, any of 64 
   }
 }
 
+TEST_CASE("measured on an H200: sums of columns in clusters of blocks, and in too few blocks") {
+  const auto sumOf = [](int64_t rows, int64_t columns) {
+    KernelBuilder builder("sum", {{'j', rows}, {'i', columns}});
+    const int x = builder.input("x", "ji");
+    return builder.build({builder.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j", DType::f32)});
+  };
+  const Kernel kernel = sumOf(12288, 1024), wide = sumOf(12288, 4096);
+  LoopKnobs knobs{.vectorAxis = i, .vectorWidth = 4, .laneAxis = i, .reduction = ReductionMapping::clusterColumns, .threads = 256,
+                  .threadsPerRow = 32, .blocksPerRow = 8};
+  CHECK(within(secondsOf(kernel, rowMajorConfiguration(kernel, knobs)), 8.71e-6, 0.25));
+  knobs.threads = 512, knobs.blocksPerRow = 4;
+  CHECK(within(secondsOf(wide, rowMajorConfiguration(wide, knobs)), 25.6e-6, 0.25));
+  knobs.reduction = ReductionMapping::blockColumns, knobs.blocksPerRow = 1;
+  CHECK(within(secondsOf(kernel, rowMajorConfiguration(kernel, knobs)), 43.4e-6, 0.25));
+  CHECK(within(bestSeconds(kernel), 8.7e-6, 0.25));
+  CHECK(within(bestSeconds(wide), 25.6e-6, 0.25));
+  CHECK(bestSeconds(kernel, findDevice("a100")) > bestSeconds(kernel));  // without clusters
+}
+
 TEST_CASE("MUE is the necessary bytes over time and peak") {
   const Cost cost{.seconds = 1e-3, .bytesMoved = 4'000'000'000, .bytesNecessary = 2'400'000'000};
   CHECK(memoryUsageEfficiency(cost, h200()) == Approx(2.4e12 / 4.8e12 * 100));

@@ -69,8 +69,9 @@ std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &pr
 std::array<int, 6> structureOf(const Knobs &knobs) {
   const auto *loop = std::get_if<LoopKnobs>(&knobs);
   if (!loop) return {};
+  const bool isShared = isRowMapping(loop->reduction) || isColumnMapping(loop->reduction);
   return {loop->vectorAxis, loop->vectorWidth, loop->laneAxis, int(loop->reduction), int(loop->combine),
-          loop->reduction == ReductionMapping::warp || loop->reduction == ReductionMapping::block ? loop->threadsPerRow : 1};
+          isShared ? loop->threadsPerRow * 8 + loop->blocksPerRow - 1 : 0};
 }
 
 /// Prunes the space of one kernel.
