@@ -22,10 +22,24 @@ bool sameElements(const Kernel &kernel, int input, const Layout &inputLayout, in
   return from.dtype == to.dtype && from.axes == to.axes && stridesOf(inputLayout, extents) == stridesOf(outputLayout, extents);
 }
 
+/// Where several threads share a row and several rows a block, threads beyond the last row take the last one again, after others
+/// may have written it. A warp a row leaves instead; columns skip.
+bool repeatsLastRow(const Kernel &kernel, const LoopKnobs &knobs) {
+  if (!isRowMapping(knobs.reduction) || knobs.threadsPerRow <= 1 || knobs.threadsPerRow == 32 || knobs.threadsPerRow == knobs.threads)
+    return false;
+  const bool hasTiles = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "local_softmax"; });
+  const std::vector<int> reduced = kernel.reducedAxes();
+  int64_t rows = 1;
+  for (int axis = 0; axis < std::ssize(kernel.axes); ++axis)
+    if (std::ranges::find(reduced, axis) == reduced.end()) rows *= kernel.axes[size_t(axis)].extent;
+  return hasTiles || rows % (knobs.threads / knobs.threadsPerRow) != 0;
+}
+
 }  // namespace
 
 std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration) {
-  if (!std::holds_alternative<LoopKnobs>(configuration.knobs) || !staysAtItsCoordinates(kernel)) return {};
+  const auto *knobs = std::get_if<LoopKnobs>(&configuration.knobs);
+  if (!knobs || !staysAtItsCoordinates(kernel) || repeatsLastRow(kernel, *knobs)) return {};
   const int output = kernel.outputs.front();
   // A second result of the shape might be stored in an earlier pass, and the input be read again in a later one.
   for (size_t other = 1; other < kernel.outputs.size(); ++other)

@@ -28,6 +28,17 @@ TEST_CASE("maps and rows lie over their operand") {
   CHECK(overwritableInputs(softmax, inOrder(softmax)) == Positions{0});
 }
 
+TEST_CASE("rows of which the last is taken twice do not") {
+  const Kernel softmax = samples::softmaxKernel(extents, "hjk");  // 15 rows
+  LoopKnobs knobs{.vectorAxis = 2, .laneAxis = 2, .reduction = ReductionMapping::warp, .threads = 64, .threadsPerRow = 8};
+  CHECK(overwritableInputs(softmax, inOrder(softmax, knobs)).empty());
+  knobs.threadsPerRow = 32;  // a warp a row: those beyond the last leave
+  CHECK(overwritableInputs(softmax, inOrder(softmax, knobs)) == Positions{0});
+  const Kernel even = samples::softmaxKernel({{'h', 4}, {'j', 4}, {'k', 7}}, "hjk");
+  knobs.threadsPerRow = 8;  // 16 rows
+  CHECK(overwritableInputs(even, inOrder(even, knobs)) == Positions{0});
+}
+
 TEST_CASE("a result of another layout does not") {
   const Kernel relu = samples::reluKernel(extents, "hjk");
   Configuration configuration = inOrder(relu);
