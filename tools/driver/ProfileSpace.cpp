@@ -226,6 +226,27 @@ private:
     for (const Place &place : places)
       if (isLibrary(place)) addLibraryProduct(place);
       else addItems(place);
+    const auto own = std::find_if(places.begin(), places.end(), [&](const Place &place) { return !isLibrary(place); });
+    if (own != places.end()) addEveryReduction(*own);
+  }
+
+  /// Under the best layouts, every way to reduce a row: which is fastest for how many rows depends on registers and on how the last wave
+  /// of blocks fills the GPU, which the model does not know. Vectors of the two widest kinds, as slower ones never won.
+  void addEveryReduction(const Place &place) {
+    const ConfigurationSpace &family = families[place.family];
+    std::map<std::array<int, 6>, std::pair<double, size_t>> bestOf;
+    int widest = 1;
+    for (const Knobs &knobs : family.knobs)
+      if (const auto *loop = std::get_if<LoopKnobs>(&knobs)) widest = std::max(widest, loop->vectorWidth);
+    for (size_t k = 0; k < family.knobs.size(); ++k) {
+      const auto *loop = std::get_if<LoopKnobs>(&family.knobs[k]);
+      if (!loop || loop->reduction == ReductionMapping::none || 2 * loop->vectorWidth < widest) continue;
+      if (!isUseful(kernel, place.tuple, family.knobs[k])) continue;
+      const double seconds = model.cost(kernel, toConfiguration(kernel, place.tuple, family.knobs[k])).seconds;
+      const auto [entry, isNew] = bestOf.try_emplace(structureOf(family.knobs[k]), seconds, k);
+      if (!isNew) entry->second = std::min(entry->second, std::pair(seconds, k));
+    }
+    for (const auto &[structure, one] : bestOf) addItem(toConfiguration(kernel, place.tuple, family.knobs[one.second]), one.first);
   }
 
   void addLibraryProduct(const Place &place) {
