@@ -4,8 +4,7 @@
 // L=128..4096), measured as whole graphs on cold inputs and parameters.
 #include "runtime/GraphPrediction.h"
 
-#include "kernel/Device.h"
-
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -64,6 +63,11 @@ GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels, 
   prediction.reuseSeconds = device.copyBandwidth > 0 ? savedShare * prediction.reusedBytes / device.copyBandwidth : 0;
   prediction.transitionSeconds = launches > 1 ? secondsBetweenKernels * (launches - 1) : 0;
   return prediction;
+}
+
+GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels) {
+  const auto known = std::ranges::find(devices(), plan.device, &Device::name);
+  return predictGraph(plan, kernels, known == devices().end() ? Device{} : *known);
 }
 
 }  // namespace weft::runtime

@@ -7,11 +7,8 @@
 // Invariant: a function of plan and device alone.
 #pragma once
 
+#include "kernel/Device.h"
 #include "runtime/Artifact.h"
-
-namespace weft {
-struct Device;
-}
 
 namespace weft::runtime {
 
@@ -25,5 +22,7 @@ struct GraphPrediction {
 
 /// `kernels`: indices into the plan's, in the order in which they run.
 GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels, const Device &device);
+/// On the plan's device; nothing is found in the L2 of one that is not known.
+GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels);
 
 }  // namespace weft::runtime

@@ -1,7 +1,6 @@
 // The tables and JSON of weft time; see TimeCommand.h.
 #include "runtime/TimeCommand.h"
 
-#include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "runtime/GraphPrediction.h"
@@ -28,7 +27,7 @@ struct PlanTimes {
     for (size_t position = 0; position < timed->kernels().size(); ++position) sum += kernel(position).seconds.median;
     return sum;
   }
-  GraphPrediction predicted() const { return predictGraph(timed->plan(), timed->kernels(), findDevice(timed->plan().device)); }
+  GraphPrediction predicted() const { return predictGraph(timed->plan(), timed->kernels()); }
   /// What `--against` compares: the whole, or the one kernel.
   const Measurement &headline() const { return measurements.front(); }
 };

