@@ -68,7 +68,7 @@ class ProfileTest(CommandTest):
 class LostTest(ProfileTest):
     def test_a_gpu_that_goes_keeps_what_was_measured(self):
         all_rows = self.profile(store='whole.db').json()['measured']
-        self.rewrite(launchNanoseconds=100000, vanishAtLaunch=700)
+        self.rewrite(launchNanoseconds=100000, vanishAtLaunch=4000)
         result = self.profile(code=3)
         self.assertIn('the CUDA driver finds no GPU', result.json()['error']['message'])
         kept = self.rows()
@@ -101,7 +101,7 @@ class LostTest(ProfileTest):
 
 class EndTest(ProfileTest):
     def test_an_interrupt_while_the_gpu_hangs(self):
-        self.rewrite(launchNanoseconds=100000, hangAtLaunch=700)
+        self.rewrite(launchNanoseconds=100000, hangAtLaunch=4000)
         process = self.start('--timeout', '600')
         self.await_rows()
         time.sleep(1)
@@ -127,7 +127,7 @@ class EndTest(ProfileTest):
             self.assertEqual([row for row in self.rows() if row[3]], [])
 
     def test_a_spent_budget(self):
-        self.rewrite(launchNanoseconds=100000, hangAtLaunch=700)
+        self.rewrite(launchNanoseconds=100000, hangAtLaunch=4000)
         begin = time.monotonic()
         result = self.profile('--budget', '6', '--timeout', '600').json()
         self.assertLess(time.monotonic() - begin, 6 + PROMPT)
