@@ -2,6 +2,7 @@
 #include "runtime/ComparePlans.h"
 
 #include "kernel/Error.h"
+#include "runtime/ReferenceCopy.h"
 #include "runtime/TimePlan.h"
 
 #include <memory>
@@ -49,6 +50,7 @@ PlanComparison comparePlans(const cuda::Context &context, std::vector<ComparedPl
     planOfSubject.push_back(index);
   }
   if (subjects.empty()) throw Error::unsupported("no plan can be timed on {}: {}", context.gpu().name, comparison.times.front().problem);
+  const ReferenceCopy reference(context);  // loaded, so that kernels start as they do in the profile's process
   MeasurementRun run = measure(context, subjects, protocol, &monitor);
   comparison.clocks = run.clocks;
   std::vector<std::vector<double>> samples(comparison.times.size());

@@ -1,8 +1,7 @@
 // How long a plan should take as a whole, from the prices of its kernels.
 //
-// Prices are of kernels alone whose data lie in DRAM. In a graph a kernel finds in the L2 cache what an earlier one left there, and a kernel
-// behind another one starts a little later than behind itself. Neither depends on the choice of layouts enough to be a price in
-// the search; both are added here, for the plan as it stands.
+// Prices are of kernels alone whose data lie in DRAM. In a graph a kernel finds in the L2 cache what an earlier one left there. That does
+// not depend on the choice of layouts enough to be a price in the search; it is subtracted here, for the plan as it stands.
 //
 // Invariant: a function of plan and device alone.
 #pragma once
@@ -14,10 +13,9 @@ namespace weft::runtime {
 
 struct GraphPrediction {
   double sumSeconds = 0;         ///< of the kernels' prices
-  double reusedBytes = 0;        ///< inputs that an earlier kernel of the same call left in L2
+  double reusedBytes = 0;        ///< inputs that earlier kernels of the same call left in L2
   double reuseSeconds = 0;       ///< what that saves
-  double transitionSeconds = 0;  ///< between kernels
-  double seconds() const { return sumSeconds - reuseSeconds + transitionSeconds; }
+  double seconds() const { return sumSeconds - reuseSeconds; }
 };
 
 /// `kernels`: indices into the plan's, in the order in which they run.

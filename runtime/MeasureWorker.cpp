@@ -2,9 +2,11 @@
 //
 // Inputs and outputs lie in two pools, each as many sets as cold measuring by rotation needs. Inputs are normal random
 // numbers that no kernel writes, so that times do not depend on what ran before; outputs start as NaN.
+#include "kernel/Format.h"
 #include "runtime/CublasLt.h"
 #include "runtime/Measure.h"
 #include "runtime/MeasureProcess.h"
+#include "runtime/ReferenceCopy.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -137,7 +139,7 @@ struct Entrant {
 
 class Worker {
 public:
-  explicit Worker(int gpu) : context(gpu), dropoutKey(2 * sizeof(uint64_t)), monitor(context.gpu().uuid) {
+  explicit Worker(int gpu) : context(gpu), reference(context), dropoutKey(2 * sizeof(uint64_t)), monitor(context.gpu().uuid) {
     cuda::fill(dropoutKey.address(), 1, dropoutKey.bytes());
   }
 
@@ -145,7 +147,8 @@ public:
     return {.gpu = context.gpu().name, .architecture = context.gpu().architecture,
             .driver = fmt::format("{}, CUDA {}", monitor.driverVersion().empty() ? "driver" : "driver " + monitor.driverVersion(),
                                   context.gpu().driverVersion),
-            .protocol = describe(profileProtocol), .clocks = describe(summarizeStates({monitor.read()}))};
+            .protocol = fmt::format("{}, reference copy {}", describe(profileProtocol), formatSeconds(referenceSeconds())),
+            .clocks = describe(summarizeStates({monitor.read()}))};
   }
 
   MeasureReply measure(const MeasureGroup &group) {
@@ -156,6 +159,8 @@ public:
   }
 
 private:
+  double referenceSeconds() const { return runtime::measure(context, {reference.subject()}, profileProtocol).measurements[0].seconds.median; }
+
   MeasureReply measureKernels(const std::vector<KernelJob> &jobs) {
     MeasureReply reply;
     reply.results.resize(jobs.size());
@@ -230,6 +235,7 @@ private:
   }
 
   cuda::Context context;
+  ReferenceCopy reference;
   cuda::Stream stream;
   cuda::Buffer dropoutKey;
   GpuMonitor monitor;

@@ -5,6 +5,7 @@
 #include "kernel/Format.h"
 #include "runtime/GraphPrediction.h"
 #include "runtime/JsonText.h"
+#include "runtime/ReferenceCopy.h"
 #include "runtime/TimePlan.h"
 
 #include <algorithm>
@@ -88,10 +89,10 @@ std::string tableOf(const PlanTimes &times) {
   std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
                                  plan.variant, fmt::join(times.timed->entryNames(), ", "), plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
-    text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB that kernels find in L2, {} between kernels: {}; measured {}\n",
+    text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB that kernels find in L2: {}; measured {}\n",
                         formatSeconds(sum), formatSeconds(whole->seconds.median), runtime::times(whole->seconds.median / sum),
                         formatSeconds(predicted.sumSeconds), formatSeconds(predicted.reuseSeconds), predicted.reusedBytes / 1e6,
-                        formatSeconds(predicted.transitionSeconds), formatSeconds(predicted.seconds()),
+                        formatSeconds(predicted.seconds()),
                         runtime::times(whole->seconds.median / predicted.seconds()));
   return text;
 }
@@ -143,7 +144,7 @@ void check(const TimeRequest &request) {
 
 /// One measurement of all plans together, taken apart again.
 std::vector<PlanTimes> measureAll(const cuda::Context &context, std::vector<std::unique_ptr<TimedPlan>> &plans, const Protocol &protocol,
-                                  const GpuMonitor &monitor, ClockSummary &clocks) {
+                                  const GpuMonitor &monitor, ClockSummary &clocks, Statistics &referenceCopy) {
   const int64_t budget = context.memory().first / 2 / int64_t(plans.size());
   std::vector<Subject> subjects;
   std::vector<PlanTimes> all;
@@ -151,8 +152,11 @@ std::vector<PlanTimes> measureAll(const cuda::Context &context, std::vector<std:
     plan->prepare(protocol.l2, budget);
     for (Subject &subject : plan->subjects()) subjects.push_back(std::move(subject));
   }
+  const ReferenceCopy reference(context);
+  subjects.push_back(reference.subject());
   const MeasurementRun run = measure(context, subjects, protocol, &monitor);
   clocks = run.clocks;
+  referenceCopy = run.measurements.back().seconds;
   auto next = run.measurements.begin();
   for (const std::unique_ptr<TimedPlan> &plan : plans) {
     const auto end = next + std::ptrdiff_t(plan->kernels().size() + (plan->hasWhole() ? 1 : 0));
@@ -176,12 +180,13 @@ int timeArtifact(const TimeRequest &request) {
                                                 request.kernel, request.seed));
   const Protocol protocol{.l2 = request.warm ? L2State::warm : L2State::cold, .rounds = request.rounds};
   ClockSummary clocks;
-  const std::vector<PlanTimes> all = measureAll(context, plans, protocol, monitor, clocks);
+  Statistics referenceCopy;
+  const std::vector<PlanTimes> all = measureAll(context, plans, protocol, monitor, clocks, referenceCopy);
 
   const std::string where = describeGpu(context, monitor);
   const std::string state = monitor.problem().empty() ? describe(clocks) : monitor.problem();
-  nlohmann::json report = {{"gpu", where}, {"protocol", describe(protocol)}, {"clocks", jsonOf(clocks)}, {"plans", nlohmann::json::array()}};
-  std::string text = fmt::format("{}; {}\n{}\n", where, describe(protocol), state);
+  nlohmann::json report = {{"gpu", where}, {"protocol", describe(protocol)}, {"clocks", jsonOf(clocks)}, {"referenceCopy", referenceCopy.median}, {"plans", nlohmann::json::array()}};
+  std::string text = fmt::format("{}; {}\n{}; reference copy {}\n", where, describe(protocol), state, formatSeconds(referenceCopy.median));
   for (const PlanTimes &one : all) {
     report["plans"].push_back(jsonOf(one));
     text += "\n" + tableOf(one);

@@ -62,22 +62,30 @@ std::vector<int> TimedPlan::buffersOf(int kernel) const {
   return {buffers.begin(), buffers.end()};
 }
 
+int64_t TimedPlan::alignedOperandBytes(int kernel) const {
+  int64_t bytes = 0;
+  for (const int buffer : buffersOf(kernel)) bytes += alignedBytes(executor.memory().buffers()[size_t(buffer)].bytes);
+  return bytes;
+}
+
 int64_t TimedPlan::operandBytes(int kernel) const {
   int64_t bytes = 0;
   for (const int buffer : buffersOf(kernel)) bytes += executor.memory().buffers()[size_t(buffer)].bytes;
   return bytes;
 }
 
+/// One allocation holds all sets: thousands of small ones take seconds.
 TimedPlan::Operands TimedPlan::copyOperands(int kernel, int sets) {
   const Bindings own = executor.ownBindings();
-  Operands copy{.memory = {}, .sets = {}, .bytesPerSet = operandBytes(kernel)};
+  Operands copy{.memory = cuda::Buffer(sets * alignedOperandBytes(kernel)), .sets = {}, .bytesPerSet = operandBytes(kernel)};
+  cuda::DevicePointer next = copy.memory.address();
   for (int set = 0; set < sets; ++set) {
     std::vector<cuda::DevicePointer> addresses(own.buffers.begin(), own.buffers.end());
     for (const int buffer : buffersOf(kernel)) {
       const int64_t bytes = executor.memory().buffers()[size_t(buffer)].bytes;
-      copy.memory.emplace_back(bytes);
-      cuda::copyAsync(copy.memory.back().address(), own.buffers[size_t(buffer)], bytes, stream.handle());
-      addresses[size_t(buffer)] = copy.memory.back().address();
+      cuda::copyAsync(next, own.buffers[size_t(buffer)], bytes, stream.handle());
+      addresses[size_t(buffer)] = next;
+      next += cuda::DevicePointer(alignedBytes(bytes));
     }
     copy.sets.push_back(std::move(addresses));
   }

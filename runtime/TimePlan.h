@@ -41,7 +41,7 @@ public:
 private:
   /// Own copies of a kernel's operands: one list of buffer addresses a set, indexed as Bindings are.
   struct Operands {
-    std::vector<cuda::Buffer> memory;
+    cuda::Buffer memory;
     std::vector<std::vector<cuda::DevicePointer>> sets;
     int64_t bytesPerSet = 0;
   };
@@ -50,6 +50,7 @@ private:
   void copyWhole(int sets);
   Operands copyOperands(int kernel, int sets);
   int64_t operandBytes(int kernel) const;
+  int64_t alignedOperandBytes(int kernel) const;  ///< each operand at a multiple of the alignment
   std::vector<int> buffersOf(int kernel) const;
 
   const std::string name;

@@ -178,7 +178,7 @@ int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
 int cuModuleLoadData(void **module, const void *image) {
   std::istringstream text{std::string(static_cast<const char *>(image))};
   auto loaded = new Module;
-  if (text.view().starts_with("\x7f" "ELF")) return loaded->isBinary = true, *module = loaded, ok;
+  if (text.view().starts_with("\x7f" "ELF") || text.view().find(".entry") != std::string_view::npos) return loaded->isBinary = true, *module = loaded, ok;
   std::string line;
   while (std::getline(text, line)) {
     std::istringstream words(line);

@@ -2,7 +2,7 @@
 // at once, and what a kernel does is said by the text that stands for its cubin.
 //
 // A cubin is lines "ENTRY BEHAVIOUR": `copy N` copies N bytes from the first pointer to the second; `key` copies the 16
-// bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails. A real cubin loads, too: its
+// bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails. Real cubins and PTX load, too: their
 // kernels take the time that the settings say and do nothing.
 // Settings come from the file `fakecuda.txt` beside the library (lines "name value"), so that a test can make a driver
 // without GPUs, an old one, a small one.
