@@ -4,6 +4,7 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "passes/Passes.h"
+#include "passes/differentiate/BackwardOps.h"
 
 #include <algorithm>
 #include <cctype>
@@ -206,7 +207,13 @@ DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) { return Des
 DescribedOps describeGraph(mlir::Operation *graph) {
   Describer describer(numberedOps(graph));
   describer.addArguments(graph->getRegion(0).front());
-  return describer.describe();
+  DescribedOps described = describer.describe();
+  if (auto whole = mlir::dyn_cast<GraphOp>(graph)) {
+    const llvm::DenseSet<mlir::Operation *> backward = backwardOps(whole);
+    for (size_t op = 0; op < described.ops.size(); ++op)
+      described.flow.ops[op].isBackward = backward.contains(described.ops[op]);
+  }
+  return described;
 }
 
 }  // namespace weft

@@ -39,6 +39,7 @@ struct FlowOp {
   double flop = 0;
   int number = -1;
   bool readsPartner = false;  ///< reads elements other than its own along a walked axis (rotary)
+  bool isBackward = false;    ///< only gradients need it (passes/differentiate/BackwardOps.h)
   bool reducesTiles = false;  ///< reduces sub-vectors of an axis, not the whole axis (local softmax)
   std::shared_ptr<const Kernel> region;  ///< the body, if the op is a weft.kernel
 };

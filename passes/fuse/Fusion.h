@@ -52,8 +52,9 @@ struct FusionResult {
 ///   shared-input        two ops read one tensor over one iteration space
 ///   launch-merging      independent ops over one iteration space: fewer launches, no byte saved
 /// The op set of every candidate is convex: no path between two of its ops leaves the set.
-/// `paper` keeps maximal sets only (the paper fuses until nothing fuses further); `standard` keeps every connected
-/// subset as well, because the selector may find that a smaller kernel in a better layout wins.
+/// `paper` puts each op into one kernel: neighbours merge in the order of the ops until nothing merges further, and launches
+/// merge only beside contractions that read one tensor. `standard` keeps every connected set, because the selector may find
+/// that a smaller kernel, or another owner of a shared op, in a better layout wins.
 FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options);
 
 /// Bytes between unfused and fused: traffic of the ops alone minus that of one kernel for all of them. A tensor counts

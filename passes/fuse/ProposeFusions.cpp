@@ -1,6 +1,7 @@
-// Fusion by iteration spaces, to a fixed point. A worklist of op sets starts with each op alone; every set is offered its
-// neighbours (producers, consumers, readers of a common tensor) one at a time, and an accepted union joins the worklist.
-// Maximal sets that nothing connects are then merged when they run over one iteration space. Every union is tried once
+// Fusion by iteration spaces, to a fixed point. Rules `default`: a worklist of op sets starts with each op alone; every set
+// is offered its neighbours (producers, consumers, readers of a common tensor) one at a time, and an accepted union joins the
+// worklist; maximal sets that nothing connects are then merged when they run over one iteration space. Rules `paper`: groups
+// start with each op alone and are merged for good, in the order of the ops, until nothing merges. Every union is tried once
 // and leaves one record, so the records of a graph are a function of the graph and the options alone.
 #include "kernel/Error.h"
 #include "passes/fuse/Fusion.h"
@@ -46,8 +47,12 @@ public:
   Proposer(const Dataflow &flow, const FuseOptions &options) : flow(flow), options(options), reachability(flow) {}
 
   FusionResult run() {
-    grow();
-    mergeLaunches();
+    if (options.rules != FuseRules::paper || !options.forced.empty()) {
+      grow();
+      mergeLaunches();
+    }
+    if (options.rules == FuseRules::paper)
+      partition();
     return result();
   }
 
@@ -97,6 +102,97 @@ private:
     }
   }
 
+  /// Rules `paper`: "we fuse two adjacent operators whenever we detect these patterns and continue until we cannot fuse
+  /// further". An op that fits two groups goes to the one that comes first, so the groups are disjoint.
+  void partition() {
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
+      groups.push_back({op});
+    while (mergeNeighbours() || mergeSiblings()) {
+    }
+  }
+
+  bool mergeNeighbours() {
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
+      for (int neighbour : neighbours({op})) {
+        if (neighbour > op)
+          break;
+        if (opForbids(op) || opForbids(neighbour))
+          attempt({neighbour}, {op});
+        else if (mergeGroups(groupOf(neighbour), groupOf(op)))
+          return true;
+      }
+    return false;
+  }
+
+  /// Pattern launch-merging: biases of stackable projections, their gradients.
+  bool mergeSiblings() {
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (size_t j = i + 1; j < groups.size(); ++j)
+        if (areSiblings(groups[i], groups[j]) && areIndependent(groups[i], groups[j]) && mergeGroups(i, j))
+          return true;
+    return false;
+  }
+
+  size_t groupOf(int op) const {
+    return std::find_if(groups.begin(), groups.end(), [&](const OpSet &group) { return contains(group, op); }) - groups.begin();
+  }
+
+  bool mergeGroups(size_t first, size_t second) {
+    if (first == second)
+      return false;
+    const OpSet both = unite(groups[first], groups[second]);
+    attempt(groups[first], groups[second]);
+    if (!accepted.contains(both))
+      return false;
+    groups[std::min(first, second)] = both;
+    groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(std::max(first, second)));
+    return true;
+  }
+
+  /// An op outside the set on a path between two of its ops that may lead through whole groups.
+  std::optional<int> opBetweenGroups(const OpSet &both) const {
+    std::set<int> reached(both.begin(), both.end());
+    std::vector<int> open = both;
+    while (!open.empty()) {
+      const int op = open.back();
+      open.pop_back();
+      for (int tensor : flow.ops[op].results)
+        for (int consumer : flow.tensors[tensor].consumers) {
+          if (contains(both, consumer) && !contains(both, op))
+            return op;
+          if (!contains(both, consumer))
+            for (int member : groups[groupOf(consumer)])
+              if (reached.insert(member).second)
+                open.push_back(member);
+        }
+    }
+    return std::nullopt;
+  }
+
+  /// Whether the sets stand beside contractions that read one tensor: the projections of one input are siblings, and so
+  /// are their gradients with respect to the weights.
+  bool areSiblings(const OpSet &a, const OpSet &b) const {
+    const std::set<int> left = readByContractionsBeside(a), right = readByContractionsBeside(b);
+    return std::any_of(left.begin(), left.end(), [&](int tensor) { return right.contains(tensor); });
+  }
+
+  std::set<int> readByContractionsBeside(const OpSet &set) const {
+    std::set<int> read;
+    const auto add = [&](int op) {
+      if (op >= 0 && flow.ops[op].operatorClass == OperatorClass::contraction)
+        read.insert(flow.ops[op].operands.begin(), flow.ops[op].operands.end());
+    };
+    for (int op : set) {
+      for (int tensor : flow.ops[op].operands)
+        add(flow.tensors[tensor].producer);
+      for (const std::vector<int> *tensors : {&flow.ops[op].operands, &flow.ops[op].results})
+        for (int tensor : *tensors)
+          for (int consumer : flow.tensors[tensor].consumers)
+            add(consumer);
+    }
+    return read;
+  }
+
   bool areIndependent(const OpSet &a, const OpSet &b) const {
     for (int x : a)
       for (int y : b)
@@ -132,7 +228,7 @@ private:
     if (!tried.insert(both).second)
       return std::nullopt;
     const std::optional<Rejection> rejection = reject(a, b, both);
-    if (rejection && a.size() > 1 && opForbids(b.front()))
+    if (rejection && both.size() > 2 && opForbids(b.front()))
       return std::nullopt;  // the pair of the two neighbouring ops has the record already
     record(both, rejection);
     if (rejection)
@@ -155,7 +251,9 @@ private:
       return Rejection{reasons::candidateBound, std::to_string(options.maxOps) + " ops"};
     if (static_cast<int>(accepted.size()) >= options.maxCandidates)
       return Rejection{reasons::candidateBound, std::to_string(options.maxCandidates) + " candidates"};
-    if (std::optional<int> between = reachability.opBetween(both))
+    if (std::optional<Rejection> passes = rejectPasses(both))
+      return passes;
+    if (std::optional<int> between = groups.empty() ? reachability.opBetween(both) : opBetweenGroups(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
     if (std::optional<Rejection> access = rejectAccess(both))
       return access;
@@ -190,6 +288,16 @@ private:
     if (const auto pair = holdsPair(set, options.forbidden))
       return fmt::format("{},{}", pair->first, pair->second);
     return std::nullopt;
+  }
+
+  /// A plan runs its forward pass alone: no kernel belongs to both passes.
+  std::optional<Rejection> rejectPasses(const OpSet &both) const {
+    const auto isBackward = [&](int op) { return flow.ops[op].isBackward; };
+    const auto backward = std::find_if(both.begin(), both.end(), isBackward);
+    const auto forward = std::find_if_not(both.begin(), both.end(), isBackward);
+    if (backward == both.end() || forward == both.end())
+      return std::nullopt;
+    return Rejection{reasons::forwardAndBackward, flow.ops[*forward].label + ", " + flow.ops[*backward].label};
   }
 
   std::optional<Rejection> rejectAccess(const OpSet &both) const {
@@ -297,11 +405,10 @@ private:
     records.push_back(std::move(entry));
   }
 
-  /// Rules `none` leave forced fusions only, rules `paper` maximal sets.
+  /// Rules `none` leave forced fusions only, rules `paper` the groups of the partition.
   bool isKept(const OpSet &set) const {
-    if (isForced(set))
-      return true;
-    return options.rules == FuseRules::standard || (options.rules == FuseRules::paper && !isInsideAnother(set));
+    return isForced(set) || options.rules == FuseRules::standard ||
+           std::find(groups.begin(), groups.end(), set) != groups.end();
   }
 
   FusionResult result() {
@@ -326,6 +433,7 @@ private:
   const FuseOptions &options;
   const Reachability reachability;
   std::set<OpSet> tried, accepted;
+  std::vector<OpSet> groups;  ///< rules `paper`: disjoint, in the order of their first ops
   std::vector<FusionRecord> records;
 };
 

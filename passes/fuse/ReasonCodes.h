@@ -30,6 +30,9 @@ inline constexpr ReasonCode contractionEpilogueOff{
     "F021", "contraction-epilogue-off", "no kernel family fuses ops into a contraction yet"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle", "a path between the ops leads through an op outside; the detail names that op"};
+inline constexpr ReasonCode forwardAndBackward{
+    "F031", "forward-and-backward",
+    "one op belongs to the forward pass, which must run without the backward one; the detail names both ops"};
 inline constexpr ReasonCode partnerAccess{
     "F040", "partner-access",
     "a rotary op reads the partner of each element, so its operand must come from memory, not from the same kernel"};
@@ -56,7 +59,7 @@ inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "th
 inline constexpr std::array reasonCodes{
     reasons::spaceMismatch,          reasons::accessTwice,         reasons::extentMismatch,
     reasons::reductionAxisMismatch,  reasons::contractionRule,     reasons::contractionEpilogueOff,
-    reasons::wouldCreateCycle,       reasons::partnerAccess,
+    reasons::wouldCreateCycle,       reasons::forwardAndBackward,  reasons::partnerAccess,
     reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
     reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,
     reasons::stackWeightIsNotParameter, reasons::stackEinsumDiffers, reasons::stackExtentsDiffer,

@@ -166,6 +166,40 @@ weft.graph @g(%x: !bji, %y: tensor<2x3x9xf32, #weft.axes<b, j, u>>) -> (!bji, te
   CHECK(verdictOf(independent, {0, 1}) == "F010 extent-mismatch (i=8 against u=9)");
 }
 
+TEST_CASE("no kernel belongs to both passes; what the backward pass computes again belongs to it") {
+  const std::string body = types + R"(
+weft.graph @g(%x: !bji, %d_y: !bji {weft.gradient_of = "y"}) -> (!bji, !bji {weft.gradient_of = "x"}) {
+  %y = weft.tanh %x : !bji
+  %again = weft.tanh %x : !bji
+  %d = weft.tanh_dx %d_y, %again : !bji
+  %d_x = weft.mul %d, %y : !bji
+  weft.return %y, %d_x : !bji, !bji
+})";
+  CHECK(verdictOf(body, {0, 3}) == "F031 forward-and-backward (y, d_x)");
+  CHECK(verdictOf(body, {0, 1}) == "F031 forward-and-backward (y, again)");
+  CHECK(verdictOf(body, {1, 2, 3}) == "accepted");
+}
+
+TEST_CASE("a loss is a result of the forward pass, a dead op of none") {
+  const auto loaded = parse(types + R"(
+!one = tensor<f32, #weft.axes<>>
+weft.graph @g(%x: !bji) -> (!one {weft.loss}, !bji {weft.gradient_of = "x"}) {
+  %y = weft.mul %x, %x : !bji
+  %loss = weft.reduce sum %y over b, j, i : !bji -> !one
+  %dead = weft.relu %y : !bji
+  %one = weft.constant dense<1.0> : !one
+  %d_y = weft.broadcast %one {into = []} : !one -> !bji
+  %d_x = weft.mul %d_y, %x : !bji
+  weft.return %loss, %d_x : !one, !bji
+})");
+  const Dataflow flow = describeGraph(loaded->graph()).flow;
+  std::vector<std::string> backward;
+  for (const FlowOp &op : flow.ops)
+    if (op.isBackward)
+      backward.push_back(op.label);
+  CHECK(backward == std::vector<std::string>{"constant", "d_y", "d_x"});
+}
+
 TEST_CASE("codes are unique and ordered") {
   std::set<std::string_view> codes;
   for (const ReasonCode &code : reasonCodes) {

@@ -3,6 +3,7 @@
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
 #include "tests/unit/SampleGraphs.h"
+#include "tests/unit/SamplePlans.h"
 
 using namespace weft;
 using namespace weft::test;
@@ -74,45 +75,6 @@ TEST_CASE("packed parameters are parameters, and biases are added before slicing
 
 namespace {
 
-/// Covers all ops, the largest candidates first, everything row-major: a legal plan, if not a good one.
-select::Plan greedyPlan(const select::Problem &problem) {
-  std::vector<int> order(problem.candidates.size());
-  for (size_t index = 0; index < order.size(); ++index)
-    order[index] = static_cast<int>(index);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return problem.candidates[a].ops.size() > problem.candidates[b].ops.size();
-  });
-  std::set<int> done, live;
-  for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-    if (problem.tensors[tensor].isArgument)
-      live.insert(static_cast<int>(tensor));
-  select::Plan plan;
-  const auto ready = [&](const select::Candidate &candidate) {
-    return std::all_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return live.count(t); }) &&
-           std::none_of(candidate.ops.begin(), candidate.ops.end(), [&](int op) { return done.count(op); });
-  };
-  while (done.size() < problem.ops.size()) {
-    const auto next = std::find_if(order.begin(), order.end(), [&](int c) { return ready(problem.candidates[c]); });
-    REQUIRE(next != order.end());
-    const select::Candidate &candidate = problem.candidates[*next];
-    select::Step step;
-    step.candidate = *next;
-    for (int tensor : candidate.inputs)
-      step.configuration.inputs.push_back(rowMajor(problem.tensors[tensor].axes.size()));
-    for (int tensor : candidate.outputs)
-      step.configuration.outputs.push_back(rowMajor(problem.tensors[tensor].axes.size()));
-    const int last = static_cast<int>(candidate.kernel.axes.size()) - 1;
-    if (candidate.kernel.operatorClass() == OperatorClass::contraction)
-      step.configuration.knobs = ContractionKnobs{};
-    else
-      step.configuration.knobs = LoopKnobs{.vectorAxis = last, .vectorWidth = 2, .laneAxis = last};
-    done.insert(candidate.ops.begin(), candidate.ops.end());
-    live.insert(candidate.outputs.begin(), candidate.outputs.end());
-    plan.steps.push_back(step);
-  }
-  return plan;
-}
-
 std::string print(mlir::Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -130,7 +92,7 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
       dims = smallLlama;
     const auto loaded = preset(name, dims);
     const select::Problem problem = toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
-    select::Plan plan = greedyPlan(problem);
+    select::Plan plan = planInOrder(problem, largestFirst(problem));
     const int result = problem.candidates[plan.steps.back().candidate].outputs.front();
     select::Step transpose;
     transpose.tensor = result;
