@@ -107,7 +107,9 @@ select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string>
     problem.ops.push_back(printable(flow, flow.ops[index]));
     problem.opInputs.push_back(flow.ops[index].operands);
     problem.opOutputs.push_back(flow.ops[index].results);
+    problem.opEntries.push_back(flow.ops[index].entry);
   }
+  problem.entryPoints = flow.entryPoints;
   for (const FusionCandidate &fusion : fusions.candidates) {
     select::Candidate candidate;
     for (int number : fusion.ops)

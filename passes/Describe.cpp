@@ -4,9 +4,10 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "passes/Passes.h"
-#include "passes/differentiate/BackwardOps.h"
+#include "passes/differentiate/SavedTensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 
@@ -46,6 +47,34 @@ public:
       tensorOf(argument);
   }
 
+  /// An op belongs to the first entry point that returns what depends on it: `forward` returns the graph's own results,
+  /// `backward` gradients, `update` the next values of parameters.
+  void findEntryPoints(GraphOp graph) {
+    const auto entryOf = [&](unsigned result) {
+      return graph.getResultAttr(result, updateOfName) ? 2 : graph.getResultAttr(result, gradientOfName) ? 1 : 0;
+    };
+    constexpr int none = 3;
+    llvm::DenseMap<mlir::Operation *, int> entries;
+    const auto reach = [&](mlir::Value value, int entry) {
+      if (mlir::Operation *op = value.getDefiningOp())
+        entries[op] = std::min(entries.try_emplace(op, none).first->second, entry);
+    };
+    mlir::Block &body = graph.getBody().front();
+    for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+      reach(value, entryOf(static_cast<unsigned>(result)));
+    std::set<int> present;
+    for (mlir::Operation &op : llvm::reverse(body.without_terminator())) {
+      const int entry = entries.try_emplace(&op, none).first->second;
+      if (entry < none)
+        present.insert(entry);
+      for (mlir::Value operand : op.getOperands())
+        reach(operand, entry);
+    }
+    if (present.size() < 2)
+      return;
+    nameEntryPoints(entries, present, none);
+  }
+
   DescribedOps describe() {
     for (size_t index = 0; index < described.ops.size(); ++index)
       opIndex[described.ops[index]] = static_cast<int>(index);
@@ -58,6 +87,23 @@ public:
   }
 
 private:
+  /// Numbers the entry points that there are. What nothing returned depends on stays with the ops before it.
+  void nameEntryPoints(const llvm::DenseMap<mlir::Operation *, int> &entries, const std::set<int> &present, int none) {
+    const std::array<std::string, 3> names = {"forward", "backward", "update"};
+    described.flow.entryPoints.clear();
+    for (int entry : present)
+      described.flow.entryPoints.push_back(names[static_cast<size_t>(entry)]);
+    int last = 0;
+    for (mlir::Operation *op : described.ops) {
+      const int entry = entries.lookup(op);
+      const int number = entry == none ? last : static_cast<int>(std::distance(present.begin(), present.find(entry)));
+      if (number < last)
+        throw Error::badInput("op '{}' of entry point {} stands behind ops of {}; it must stand in front of them", writtenName(op->getResult(0)),
+                              described.flow.entryPoints[static_cast<size_t>(number)], described.flow.entryPoints[static_cast<size_t>(last)]);
+      entryOf[op] = last = number;
+    }
+  }
+
   int tensorOf(mlir::Value value) {
     auto [entry, isNew] = tensorIndex.try_emplace(value, static_cast<int>(described.tensors.size()));
     if (!isNew)
@@ -101,6 +147,7 @@ private:
     FlowOp flowOp;
     flowOp.name = op->getName().stripDialect().str();
     flowOp.number = static_cast<int>(std::distance(op->getBlock()->begin(), op->getIterator()));
+    flowOp.entry = entryOf.lookup(op);
     for (mlir::Value operand : op->getOperands())
       flowOp.operands.push_back(tensorOf(operand));
     for (mlir::Value result : op->getResults())
@@ -190,6 +237,7 @@ private:
 
   DescribedOps described;
   std::map<mlir::Operation *, int> opIndex;
+  llvm::DenseMap<mlir::Operation *, int> entryOf;  ///< empty: one entry point
   llvm::DenseMap<mlir::Value, int> tensorIndex;
   std::set<std::string> names;
 };
@@ -207,13 +255,9 @@ DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) { return Des
 DescribedOps describeGraph(mlir::Operation *graph) {
   Describer describer(numberedOps(graph));
   describer.addArguments(graph->getRegion(0).front());
-  DescribedOps described = describer.describe();
-  if (auto whole = mlir::dyn_cast<GraphOp>(graph)) {
-    const llvm::DenseSet<mlir::Operation *> backward = backwardOps(whole);
-    for (size_t op = 0; op < described.ops.size(); ++op)
-      described.flow.ops[op].isBackward = backward.contains(described.ops[op]);
-  }
-  return described;
+  if (auto whole = mlir::dyn_cast<GraphOp>(graph))
+    describer.findEntryPoints(whole);
+  return describer.describe();
 }
 
 }  // namespace weft

@@ -119,6 +119,8 @@ void readKernelFiles(const PlanKernel &kernel, const fs::path &folder, Artifact 
 
 std::string cubinName(std::string_view bytes) { return "cubin/" + sha256(bytes).substr(0, 32) + ".cubin"; }
 
+void checkOutputFolder(const fs::path &folder) { refuseForeignFolder(normalized(folder)); }
+
 void writeArtifact(const Artifact &artifact, const fs::path &folder) {
   checkWritable(artifact);
   const fs::path target = normalized(folder);

@@ -171,6 +171,8 @@ struct Artifact {
   nlohmann::json report;
 };
 
+/// Throws Error(badInput) as writeArtifact does for a folder that it would refuse: asked before long work, not after it.
+void checkOutputFolder(const std::filesystem::path &folder);
 /// Whole or not at all; an artifact that is there already is replaced in one step. Throws Error(badInput) when the folder
 /// cannot be written, or holds files and is no artifact; Error(checkFailed) when the artifact contradicts itself.
 void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder);

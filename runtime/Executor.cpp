@@ -134,7 +134,17 @@ const EntryPoint &Executor::entryPoint(std::string_view name) const {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
+  if (name.empty() && !entries.empty()) return entries.back();
   throw Error::badInput("{} has no entry point '{}'{}", options.folder, name, nearestAndKnown(name, names));
+}
+
+std::vector<const EntryPoint *> Executor::entryPointsBefore(const EntryPoint &entry) const {
+  std::vector<const EntryPoint *> before;
+  for (const EntryPoint &other : entries) {
+    if (&other == &entry || !entry.continues) break;
+    before.push_back(&other);
+  }
+  return before;
 }
 
 int Executor::kernelIndex(std::string_view name) const {

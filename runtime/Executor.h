@@ -15,7 +15,7 @@ namespace weft::runtime {
 
 struct ExecutorOptions {
   uint64_t seed = 1, step = 0;  ///< of dropout (ir/SPEC.md, "Dropout bits")
-  bool advanceStep = false;     ///< every launch of an entry point takes the next step
+  bool advanceStep = false;     ///< every launch of an entry point takes the next step, unless that continues another's
   bool ownExternals = true;     ///< allocate arguments and results too, for launches without pointers
   size_t graphs = 8;            ///< captured graphs kept, least recently used out first
   std::string folder = "DIR";   ///< of the artifact, as messages print it
@@ -34,8 +34,10 @@ public:
   const Plan &plan() const { return artifact.plan; }
   const PlanMemory &memory() const { return layout; }
   const std::vector<EntryPoint> &entryPoints() const { return entries; }
-  /// Throws Error(badInput) with the nearest name.
+  /// "": the whole plan. Throws Error(badInput) with the nearest name.
   const EntryPoint &entryPoint(std::string_view name) const;
+  /// The entry points whose results this one reads, in their order; none for the whole.
+  std::vector<const EntryPoint *> entryPointsBefore(const EntryPoint &entry) const;
   int kernelIndex(std::string_view name) const;
   /// Bytes of GPU memory that this executor allocated.
   int64_t deviceBytes() const { return allocatedBytes; }
@@ -97,7 +99,7 @@ private:
   const cuda::Graph *findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers);
   void captureGraph(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers);
   void checkCall(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers) const;
-  void takeStep(cuda::StreamHandle *stream);
+  void takeStep(const EntryPoint &entry, cuda::StreamHandle *stream);
   cuda::DevicePointer ownPointer(int tensor) const;
 
   const Artifact artifact;

@@ -115,8 +115,8 @@ void Executor::captureGraph(const EntryPoint &entry, std::span<const cuda::Devic
 }
 
 /// The kernels take the step modulo 2^32 (ir/SPEC.md): its low word is all that must change between launches.
-void Executor::takeStep(cuda::StreamHandle *stream) {
-  if (!usesDropout || !options.advanceStep) return;
+void Executor::takeStep(const EntryPoint &entry, cuda::StreamHandle *stream) {
+  if (!usesDropout || !options.advanceStep || entry.continues) return;
   cuda::storeWordAsync(dropoutKey.address() + stepOffset, uint32_t(nextStep++), stream);
 }
 
@@ -124,13 +124,13 @@ void Executor::launch(const EntryPoint &entry, std::span<const cuda::DevicePoint
   // Inside the caller's own capture there is nothing to wait for, and kernels stand in their graph as if they had launched them.
   const bool isCaptured = cuda::isCapturing(stream);
   if (const cuda::Graph *graph = isCaptured ? nullptr : findGraph(size_t(&entry - entries.data()), pointers)) {
-    takeStep(stream);
+    takeStep(entry, stream);
     graph->launch(stream);
     return;
   }
   checkCall(entry, pointers);
   const bool isFirst = std::ranges::any_of(entry.kernels, [&](int kernel) { return kernels[size_t(kernel)] && !watched.contains(kernel); });
-  takeStep(stream);
+  takeStep(entry, stream);
   if (isFirst || isCaptured) enqueue(entry, pointers, isFirst && !isCaptured, stream);
   if (isCaptured) return;
   captureGraph(entry, pointers);

@@ -34,6 +34,7 @@ public:
     checkMemory();
     for (const auto &[name, kernels] : plan.entryPoints)
       checkEntryPoint(kernels, "entryPoints." + name);
+    checkCut();
   }
 
   void runProducts() const {
@@ -165,6 +166,32 @@ private:
               fmt::format("{} is no kernel of the plan", kernels[i]));
       require(i == 0 || kernels[i - 1] < kernels[i], place,
               fmt::format("kernel {} does not stand after kernel {}", kernels[i], i ? kernels[i - 1] : 0));
+    }
+  }
+
+  /// Entry points are called one after the other: none uses a kernel of another, and what one leaves for the next lies in memory
+  /// that is there all the time, the workspace or the buffer of a result itself.
+  void checkCut() const {
+    if (plan.entryPoints.contains(wholeEntryName))
+      require(false, std::string("entryPoints.") + wholeEntryName, "the name stands for all entry points together");
+    std::map<int, std::string> entryOf;
+    for (const auto &[name, kernels] : plan.entryPoints)
+      for (const int kernel : kernels) {
+        const auto [known, isNew] = entryOf.try_emplace(kernel, name);
+        require(isNew, "entryPoints." + name, fmt::format("kernel {} belongs to {} already", plan.kernels[size_t(kernel)].name, known->second));
+      }
+    if (plan.entryPoints.size() < 2) return;
+    std::map<int, std::set<std::string>> users;  // by buffer
+    for (const auto &[kernel, name] : entryOf)
+      for (const std::vector<int> *tensors : {&plan.kernels[size_t(kernel)].inputs, &plan.kernels[size_t(kernel)].outputs})
+        for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(name);
+    for (const PlanPlacement &placement : plan.placements) {
+      if (placement.in == "workspace") continue;
+      const auto host = std::ranges::find(plan.tensors, placement.in, &PlanTensor::name);
+      std::set<std::string> both = users[placement.buffer];
+      both.insert(users[host->buffer].begin(), users[host->buffer].end());
+      require(both.size() == 1, "placements", fmt::format("buffer {} lies in '{}', but entry points {} use them: a caller of one need not bring it",
+                                                          placement.buffer, placement.in, fmt::join(both, ", ")));
     }
   }
 

@@ -7,6 +7,7 @@
 #include "runtime/TensorLayout.h"
 
 #include <algorithm>
+#include <set>
 
 namespace weft::runtime {
 
@@ -135,25 +136,47 @@ MemoryRange PlanMemory::rangeOf(const PlanTensor &tensor) const {
   return range;
 }
 
-bool PlanMemory::touches(const std::vector<int> &kernels, int buffer) const {
+bool PlanMemory::reads(const std::vector<int> &kernels, int buffer) const {
   return std::ranges::any_of(kernels, [&](int kernel) {
-    const PlanKernel &one = plan.kernels[size_t(kernel)];
-    const auto inBuffer = [&](int tensor) { return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer; };
-    return std::ranges::any_of(one.inputs, inBuffer) || std::ranges::any_of(one.outputs, inBuffer);
+    return std::ranges::any_of(plan.kernels[size_t(kernel)].inputs, [&](int tensor) { return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer; });
   });
+}
+
+bool PlanMemory::writes(const std::vector<int> &kernels, int buffer) const {
+  return std::ranges::any_of(kernels, [&](int kernel) {
+    return std::ranges::any_of(plan.kernels[size_t(kernel)].outputs, [&](int tensor) { return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer; });
+  });
+}
+
+/// A result that is only read there is an input: an entry point before has computed it.
+EntryPoint PlanMemory::entryPoint(const std::string &name, const std::vector<int> &kernels) const {
+  EntryPoint entry{.name = name, .kernels = kernels, .inputs = {}, .outputs = {}};
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &tensor = plan.tensors[index];
+    if (!isExternal(tensor)) continue;
+    const bool isWritten = writes(kernels, tensor.buffer);
+    if (!isWritten && !reads(kernels, tensor.buffer)) continue;
+    (tensor.role == "result" && isWritten ? entry.outputs : entry.inputs).push_back(int(index));
+  }
+  std::set<int> known;
+  for (const int kernel : kernels) {
+    const PlanKernel &one = plan.kernels[size_t(kernel)];
+    for (const int input : one.inputs)
+      for (const PlanKernel &other : plan.kernels)
+        if (!known.contains(input) && std::ranges::count(other.outputs, input) > 0) entry.continues = true;
+    known.insert(one.outputs.begin(), one.outputs.end());
+  }
+  return entry;
 }
 
 std::vector<EntryPoint> PlanMemory::entryPoints() const {
   std::vector<EntryPoint> result;
-  for (const auto &[name, kernels] : plan.entryPoints) {
-    EntryPoint entry{.name = name, .kernels = kernels, .inputs = {}, .outputs = {}};
-    for (size_t index = 0; index < plan.tensors.size(); ++index) {
-      const PlanTensor &tensor = plan.tensors[index];
-      if (!isExternal(tensor) || !touches(kernels, tensor.buffer)) continue;
-      (tensor.role == "argument" ? entry.inputs : entry.outputs).push_back(int(index));
-    }
-    result.push_back(std::move(entry));
-  }
+  for (const auto &[name, kernels] : plan.entryPoints) result.push_back(entryPoint(name, kernels));
+  std::ranges::stable_sort(result, {}, [](const EntryPoint &entry) { return entry.kernels.empty() ? 0 : entry.kernels.front(); });
+  if (result.size() < 2) return result;
+  std::set<int> all;
+  for (const EntryPoint &entry : result) all.insert(entry.kernels.begin(), entry.kernels.end());
+  result.push_back(entryPoint(wholeEntryName, {all.begin(), all.end()}));
   return result;
 }
 

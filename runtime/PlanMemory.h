@@ -29,7 +29,11 @@ struct MemoryRange {
 struct EntryPoint {
   std::string name;
   std::vector<int> kernels, inputs, outputs;
+  bool continues = false;  ///< reads what another entry point has computed, in the same step of dropout
 };
+
+/// The name of all entry points of a plan one after the other, where it has several.
+constexpr const char *wholeEntryName = "all";
 
 class PlanMemory {
 public:
@@ -45,6 +49,7 @@ public:
   bool isDirect(int tensor) const { return direct[size_t(tensor)]; }
   MemoryRange rangeOf(const PlanTensor &tensor) const;
   MemoryRange rangeOf(int buffer) const;
+  /// In the order in which they are called; then, of several, all in one (wholeEntryName).
   std::vector<EntryPoint> entryPoints() const;
 
 private:
@@ -52,7 +57,9 @@ private:
   void findDirect();
   void place(const PlanPlacement &placement);
   void placeOthers();
-  bool touches(const std::vector<int> &kernels, int buffer) const;
+  EntryPoint entryPoint(const std::string &name, const std::vector<int> &kernels) const;
+  bool reads(const std::vector<int> &kernels, int buffer) const;
+  bool writes(const std::vector<int> &kernels, int buffer) const;
   const Plan &plan;
   std::vector<PlanBuffer> all;
   std::vector<bool> direct, isPlaced;

@@ -27,7 +27,9 @@ std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
 void setRandomInputs(Executor &executor, const EntryPoint &entry, uint64_t seed) {
   for (const std::string &name : executor.parameters())
     executor.setParameter(name, randomElements(executor.parameter(name), seed));
-  for (const int input : entry.inputs) executor.write(input, randomElements(executor.plan().tensors[size_t(input)], seed));
+  for (const int input : entry.inputs)
+    if (const PlanTensor &tensor = executor.plan().tensors[size_t(input)]; tensor.role == "argument")
+      executor.write(input, randomElements(tensor, seed));
 }
 
 ElementSummary summarize(const PlanTensor &tensor, std::span<const std::byte> elements) {

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 namespace weft::runtime {
 
@@ -106,24 +107,38 @@ public:
 private:
   void runEntry() {
     const EntryPoint &entry = executor.entryPoint(request.entry);
+    std::vector<const EntryPoint *> calls = executor.entryPointsBefore(entry);
+    calls.push_back(&entry);
     executor.poison();
-    if (request.inputs.empty()) setRandomInputs(executor, entry, request.seed);
-    else readInputs(entry);
-    announce(fmt::format("entry point {}", entry.name));
-    for (int launch = 0; launch < request.repeat; ++launch) executor.launch(entry, stream.handle());
+    if (request.inputs.empty())
+      for (const EntryPoint *call : calls) setRandomInputs(executor, *call, request.seed);
+    else readInputs(calls);
+    announce(describeCalls(calls));
+    for (int launch = 0; launch < request.repeat; ++launch)
+      for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());
     stream.synchronize();
     for (const int output : entry.outputs) add(output);
     if (!request.outputs.empty()) writeSafetensors(request.outputs, results);
   }
 
-  void readInputs(const EntryPoint &entry) {
+  static std::string describeCalls(const std::vector<const EntryPoint *> &calls) {
+    std::string text = "entry point " + calls.back()->name;
+    for (size_t before = 0; before + 1 < calls.size(); ++before) text += (before ? ", " : " after ") + calls[before]->name;
+    return text;
+  }
+
+  void readInputs(const std::vector<const EntryPoint *> &calls) {
     const SafetensorsFile file(request.inputs);
+    std::set<int> arguments;
+    for (const EntryPoint *call : calls)
+      for (const int input : call->inputs)
+        if (executor.plan().tensors[size_t(input)].role == "argument") arguments.insert(input);
     std::vector<const PlanTensor *> expected;
     for (const std::string &name : executor.parameters()) expected.push_back(&executor.parameter(name));
-    for (const int input : entry.inputs) expected.push_back(&executor.plan().tensors[size_t(input)]);
+    for (const int input : arguments) expected.push_back(&executor.plan().tensors[size_t(input)]);
     file.requireExactly(expected);
     for (const std::string &name : executor.parameters()) executor.setParameter(name, file.read(name));
-    for (const int input : entry.inputs) executor.write(input, file.read(executor.plan().tensors[size_t(input)].logical));
+    for (const int input : arguments) executor.write(input, file.read(executor.plan().tensors[size_t(input)].logical));
   }
 
   /// Operands are random by their own names, whatever made them: enough to see it run, and the same every time.

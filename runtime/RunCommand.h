@@ -10,7 +10,7 @@ namespace weft::runtime {
 struct RunRequest {
   std::string folder;
   std::string inputs, outputs;  ///< safetensors files; without inputs, seeded random values
-  std::string entry = "forward";
+  std::string entry;            ///< empty: all
   std::string kernel;           ///< only this one, on random operands
   uint64_t seed = 1, step = 0;
   int repeat = 1, gpu = 0;
@@ -24,7 +24,7 @@ void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("DIR", request.folder, "the artifact's folder")->required();
   command.add_option("--inputs", request.inputs, "arguments and parameters, a safetensors file; without, seeded random values");
   command.add_option("--outputs", request.outputs, "write the results to a safetensors file");
-  command.add_option("--entry", request.entry, "entry point")->capture_default_str();
+  command.add_option("--entry", request.entry, "entry point (those that it continues run before it); default: all, one after the other");
   command.add_option("--kernel", request.kernel, "run one kernel alone, on random operands");
   command.add_option("--seed", request.seed, "seed of random inputs and of dropout")->capture_default_str();
   command.add_option("--step", request.step, "step of dropout's first launch; every repetition takes the next")->capture_default_str();

@@ -87,7 +87,7 @@ std::string tableOf(const PlanTimes &times) {
   const GraphPrediction predicted = times.predicted();
   if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, predicted.seconds(), protocolOf(*whole)));
   std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
-                                 plan.variant, fmt::join(times.timed->entryNames(), ", "), plan.costModel, printRows(rows));
+                                 plan.variant, times.timed->entryName(), plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB that kernels find in L2: {}; measured {}\n",
                         formatSeconds(sum), formatSeconds(whole->seconds.median), runtime::times(whole->seconds.median / sum),
@@ -114,7 +114,7 @@ nlohmann::json jsonOf(const PlanTimes &times) {
   const GraphPrediction predicted = times.predicted();
   return {{"folder", times.timed->folder()},
           {"model", times.timed->plan().model},
-          {"entry", fmt::format("{}", fmt::join(times.timed->entryNames(), ", "))},
+          {"entry", times.timed->entryName()},
           {"costModel", times.timed->plan().costModel},
           {"kernels", kernels},
           {"sumOfKernels", times.sumOfKernels()},

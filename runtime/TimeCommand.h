@@ -9,7 +9,7 @@ namespace weft::runtime {
 struct TimeRequest {
   std::string folder;
   std::string against;          ///< a second artifact, measured in the same rounds
-  std::string entry = "forward";
+  std::string entry;            ///< empty: all, one after the other
   std::string kernel;           ///< only this one
   bool cold = false, warm = false;  ///< cold unless warm is asked for
   int rounds = 25, gpu = 0;
@@ -22,7 +22,7 @@ template <typename Command>
 void addTimeFlags(Command &command, TimeRequest &request) {
   command.add_option("DIR", request.folder, "the artifact's folder")->required();
   command.add_option("--against", request.against, "a second artifact, measured in the same rounds")->type_name("DIR");
-  command.add_option("--entry", request.entry, "entry point")->capture_default_str();
+  command.add_option("--entry", request.entry, "entry point; default: all, one after the other");
   command.add_option("--kernel", request.kernel, "time one kernel alone");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
   command.add_flag("--warm", request.warm, "the same buffers call after call");

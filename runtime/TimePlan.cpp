@@ -9,30 +9,16 @@
 
 namespace weft::runtime {
 
-namespace {
-
-/// All entry points, as a caller runs them: by their first kernels.
-std::vector<std::string> entriesInOrder(const Executor &executor) {
-  std::vector<EntryPoint> entries = executor.entryPoints();
-  std::ranges::stable_sort(entries, {}, [](const EntryPoint &entry) { return entry.kernels.empty() ? 0 : entry.kernels.front(); });
-  std::vector<std::string> names;
-  for (const EntryPoint &entry : entries) names.push_back(entry.name);
-  return names;
-}
-
-}  // namespace
-
 TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entryName,
                      const std::string &only, uint64_t seed)
     : name(folder), context(context), artifact(std::move(artifact)), seed(seed), own(load()), executor(*own),
-      entries(entryName.empty() ? entriesInOrder(executor) : std::vector{executor.entryPoint(entryName).name}) {
+      entry(executor.entryPoint(entryName)) {
   if (!only.empty()) onlyKernel = executor.kernelIndex(only);
-  for (const std::string &entry : entries)
-    for (const int kernel : executor.entryPoint(entry).kernels)
-      if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel)) timed.push_back(kernel);
+  for (const int kernel : entry.kernels)
+    if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel)) timed.push_back(kernel);
   if (timed.empty() && onlyKernel >= 0)
     throw Error::badInput("{}: kernel {} {}", folder, only,
-                          executor.launchable(onlyKernel) ? fmt::format("is not of entry point {}", entryName) : "is a view: nothing runs");
+                          executor.launchable(onlyKernel) ? fmt::format("is not of entry point {}", entry.name) : "is a view: nothing runs");
 }
 
 /// An executor with memory of its own and random parameters and inputs.
@@ -42,15 +28,19 @@ std::unique_ptr<Executor> TimedPlan::load() const {
   return loaded;
 }
 
-void TimedPlan::launchAll(Executor &one, cuda::StreamHandle *on) const {
-  for (const std::string &entry : entries) one.launch(one.entryPoint(entry), on);
+void TimedPlan::launch(Executor &one, cuda::StreamHandle *on) const { one.launch(one.entryPoint(entry.name), on); }
+
+/// The values that the entry point finds where it continues another.
+void TimedPlan::launchBefore(Executor &one) const {
+  for (const EntryPoint *before : one.entryPointsBefore(one.entryPoint(entry.name))) one.launch(*before, stream.handle());
 }
 
 void TimedPlan::copyWhole(int sets) {
   copies.clear();
   for (int set = 1; set < sets; ++set) {
     copies.push_back(load());
-    launchAll(*copies.back(), stream.handle());
+    launchBefore(*copies.back());
+    launch(*copies.back(), stream.handle());
   }
 }
 
@@ -94,24 +84,25 @@ TimedPlan::Operands TimedPlan::copyOperands(int kernel, int sets) {
 
 void TimedPlan::prepare(L2State l2, int64_t mostBytes) {
   operands.clear();
-  for (const std::string &entry : entries)
-    for (const int kernel : executor.entryPoint(entry).kernels) {
-      if (!executor.launchable(kernel)) continue;
-      if (std::ranges::find(timed, kernel) != timed.end()) {
-        const int64_t bytes = operandBytes(kernel);
-        int64_t sets = l2 == L2State::cold ? setsForColdL2(bytes, context.gpu().l2Bytes) : 1;
-        if (sets > 1 && bytes > mostBytes / sets) sets = 1;
-        operands.emplace(kernel, copyOperands(kernel, int(sets)));
-        mostBytes -= sets * bytes;
-      }
-      executor.launchKernel(kernel, stream.handle());
+  launchBefore(executor);
+  for (const int kernel : entry.kernels) {
+    if (!executor.launchable(kernel)) continue;
+    if (std::ranges::find(timed, kernel) != timed.end()) {
+      const int64_t bytes = operandBytes(kernel);
+      int64_t sets = l2 == L2State::cold ? setsForColdL2(bytes, context.gpu().l2Bytes) : 1;
+      if (sets > 1 && bytes > mostBytes / sets) sets = 1;
+      operands.emplace(kernel, copyOperands(kernel, int(sets)));
+      mostBytes -= sets * bytes;
     }
+    executor.launchKernel(kernel, stream.handle());
+  }
   if (hasWhole()) prepareWhole(l2, mostBytes);
   stream.synchronize();
 }
 
 void TimedPlan::prepareWhole(L2State l2, int64_t mostBytes) {
-  launchAll(executor, stream.handle());
+  launchBefore(executor);
+  launch(executor, stream.handle());
   const int sets = l2 == L2State::cold ? setsForColdL2(executor.memory().bytes(), context.gpu().l2Bytes) : 1;
   copyWhole(executor.memory().bytes() <= mostBytes / sets ? sets : 1);
   stream.synchronize();
@@ -119,7 +110,7 @@ void TimedPlan::prepareWhole(L2State l2, int64_t mostBytes) {
 
 Subject TimedPlan::whole() {
   return {.name = "whole graph",
-          .enqueue = [this](cuda::StreamHandle *on, int set) { launchAll(set == 0 ? executor : *copies[size_t(set) - 1], on); },
+          .enqueue = [this](cuda::StreamHandle *on, int set) { launch(set == 0 ? executor : *copies[size_t(set) - 1], on); },
           .sets = 1 + int(copies.size()),
           .bytesPerSet = executor.memory().bytes()};
 }

@@ -33,7 +33,7 @@ public:
 
   const Plan &plan() const { return executor.plan(); }
   const std::string &folder() const { return name; }
-  const std::vector<std::string> &entryNames() const { return entries; }
+  const std::string &entryName() const { return entry.name; }
   bool hasWhole() const { return onlyKernel < 0; }
   /// Numbers of the timed kernels, in the order of their subjects.
   const std::vector<int> &kernels() const { return timed; }
@@ -46,7 +46,8 @@ private:
     int64_t bytesPerSet = 0;
   };
   std::unique_ptr<Executor> load() const;
-  void launchAll(Executor &one, cuda::StreamHandle *on) const;
+  void launch(Executor &one, cuda::StreamHandle *on) const;
+  void launchBefore(Executor &one) const;
   void copyWhole(int sets);
   Operands copyOperands(int kernel, int sets);
   int64_t operandBytes(int kernel) const;
@@ -59,7 +60,7 @@ private:
   const uint64_t seed;
   const std::unique_ptr<Executor> own;
   Executor &executor;
-  const std::vector<std::string> entries;
+  const EntryPoint &entry;
   int onlyKernel = -1;
   std::vector<int> timed;
   std::map<int, Operands> operands;

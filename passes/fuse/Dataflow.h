@@ -38,8 +38,8 @@ struct FlowOp {
   std::string spelling;
   double flop = 0;
   int number = -1;
+  int entry = 0;  ///< which of Dataflow::entryPoints it belongs to
   bool readsPartner = false;  ///< reads elements other than its own along a walked axis (rotary)
-  bool isBackward = false;    ///< only gradients need it (passes/differentiate/BackwardOps.h)
   bool reducesTiles = false;  ///< reduces sub-vectors of an axis, not the whole axis (local softmax)
   std::shared_ptr<const Kernel> region;  ///< the body, if the op is a weft.kernel
 };
@@ -47,6 +47,7 @@ struct FlowOp {
 struct Dataflow {
   std::vector<FlowTensor> tensors;
   std::vector<FlowOp> ops;
+  std::vector<std::string> entryPoints = {"forward"};  ///< of a plan, in the order in which they are called
 };
 
 /// A kernel with the graph tensor behind each of its inputs and outputs.

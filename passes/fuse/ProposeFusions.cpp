@@ -290,14 +290,13 @@ private:
     return std::nullopt;
   }
 
-  /// A plan runs its forward pass alone: no kernel belongs to both passes.
+  /// Entry points of a plan are called one by one: no kernel belongs to two.
   std::optional<Rejection> rejectPasses(const OpSet &both) const {
-    const auto isBackward = [&](int op) { return flow.ops[op].isBackward; };
-    const auto backward = std::find_if(both.begin(), both.end(), isBackward);
-    const auto forward = std::find_if_not(both.begin(), both.end(), isBackward);
-    if (backward == both.end() || forward == both.end())
+    const auto entryOf = [&](int op) { return flow.ops[op].entry; };
+    const auto [first, last] = std::ranges::minmax_element(both, {}, entryOf);
+    if (entryOf(*first) == entryOf(*last))
       return std::nullopt;
-    return Rejection{reasons::forwardAndBackward, flow.ops[*forward].label + ", " + flow.ops[*backward].label};
+    return Rejection{reasons::forwardAndBackward, flow.ops[*first].label + ", " + flow.ops[*last].label};
   }
 
   std::optional<Rejection> rejectAccess(const OpSet &both) const {

@@ -150,6 +150,25 @@ double shortestOver(const Selection::Graph &graph, const std::function<bool(cons
   return distances[static_cast<size_t>(graph.goal)];
 }
 
+namespace {
+
+/// A transpose belongs to the entry point of the kernel that it is made for; at the end, where results are brought into the
+/// caller's layouts, to that of the kernel which computes the result. Steps of one entry point stay in their order.
+void orderByEntryPoint(const Problem &problem, Plan &plan) {
+  if (problem.entryPoints.size() < 2) return;
+  const auto entryOf = [&](const std::vector<int> &ops) { return problem.opEntries[static_cast<size_t>(ops.front())]; };
+  int next = -1;
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+    if (step->candidate >= 0) next = entryOf(problem.candidates[static_cast<size_t>(step->candidate)].ops);
+    if (next >= 0) step->entry = next;
+    for (size_t op = 0; next < 0 && op < problem.ops.size(); ++op)
+      if (std::ranges::count(problem.opOutputs[op], step->tensor) > 0) step->entry = problem.opEntries[op];
+  }
+  std::ranges::stable_sort(plan.steps, {}, &Step::entry);
+}
+
+}  // namespace
+
 Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
   Plan plan;
   plan.variant = graph.problem.name;
@@ -172,6 +191,7 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
       plan.steps.push_back(std::move(step));
     }
   }
+  orderByEntryPoint(graph.problem, plan);
   return plan;
 }
 
@@ -251,12 +271,10 @@ void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_
 
 void addRunnersUp(Selection::Graph &graph) {
   const auto through = bestThrough(graph);
-  size_t stepIndex = 0;
   for (int e : graph.bestPath) {
     const Edge &edge = graph.edges[static_cast<size_t>(e)];
     if (edge.candidate < 0) continue;
-    while (graph.best.steps[stepIndex].candidate != edge.candidate) ++stepIndex;
-    addRunnerUp(graph, through, edge, graph.best.steps[stepIndex]);
+    addRunnerUp(graph, through, edge, *std::ranges::find(graph.best.steps, edge.candidate, &Step::candidate));
   }
 }
 

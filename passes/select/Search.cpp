@@ -4,11 +4,13 @@
 // Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for the ops that are left, plus
 // what the reader of its worst-placed tensor loses. A first pass keeps the most promising states of every layer and finds a
 // plan; if nothing that it cut could have been cheaper, that plan is the shortest path. Otherwise a second pass keeps every
-// state whose bound is below that plan, so what it finds is the shortest path. States that cannot better the plan are kept
+// state whose bound is below that plan, so what it finds is the shortest path. Of a large graph (forward and backward) the second pass
+// is left out where the bounds leave less to gain than could be measured. States that cannot better the plan are kept
 // too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered from them.
 //
 // Transposes. A state that equals another one plus transposes is dominated by it, so transposes are made only where a kernel
 // asks for a layout that is not there: at the kernel, from the cheapest copy.
+#include "passes/select/Claims.h"
 #include "passes/select/Cover.h"
 #include "passes/select/Graph.h"
 #include "passes/select/Outcomes.h"
@@ -40,8 +42,9 @@ class Search {
 public:
   /// `known`: seconds of a plan that is known, infinite in a first pass; `path`: its states.
   Search(Selection::Graph &graph, const Cover &cover, double known, Path path)
-      : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), outcomes(problem, prices), known(known),
-        path(std::move(path)), states(cover.layers().size()) {}
+      : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), outcomes(problem, prices), claims(problem, prices), known(known),
+        path(std::move(path)), states(cover.layers().size()), layerClaims(cover.layers().size()),
+        beam(std::min<int64_t>(graph.options.beam, std::max<int64_t>(graph.options.states / std::max<int64_t>(1, int64_t(states.size())), graph.options.alternativeStates))) {}
 
   void run() {
     graph.nodes.assign(2, {});  // start, goal
@@ -121,27 +124,20 @@ private:
     }
   }
 
-  double transposesBetween(const Layer &layer, const Masks &from, const Masks &to) const {
-    double sum = 0;
-    for (size_t i = 0; i < from.size(); ++i) {
+  /// Whether the layouts `to` can be made from `from` within `seconds`.
+  bool areTransposesWithin(double seconds, const Layer &layer, const Masks &from, const Masks &to) const {
+    for (size_t i = 0; i < from.size() && seconds >= 0; ++i) {
       const LayoutMask missing = to[i] & ~from[i];
-      for (int l = 0; missing >> l; ++l)
-        if (missing >> l & 1) sum += prices.cheapestTranspose(layer.tracked[i], from[i], l).second;
+      for (int l = 0; missing >> l && seconds >= 0; ++l)
+        if (missing >> l & 1) seconds -= prices.cheapestTranspose(layer.tracked[i], from[i], l).second;
     }
-    return sum;
+    return seconds >= 0;
   }
 
-  /// What the next readers of the live tensors lose: the sum is a forecast, the most is a bound.
-  std::pair<double, double> regretsOf(const Layer &layer, const Masks &masks) const {
-    double sum = 0, most = 0;
-    for (size_t i = 0; i < masks.size(); ++i) {
-      double least = infinite;
-      for (int l = 0; masks[i] >> l; ++l)
-        if (masks[i] >> l & 1) least = std::min(least, prices.regret(layer.tracked[i], l));
-      sum += least;
-      most = std::max(most, least);
-    }
-    return {sum, most};
+  const LayerClaims &claimsOn(int layer) {
+    std::optional<LayerClaims> &one = layerClaims[static_cast<size_t>(layer)];
+    if (!one) one = claims.of(cover.layers()[static_cast<size_t>(layer)]);
+    return *one;
   }
 
   /// Drops dominated states and those beyond what the layer may hold; the most promising are kept.
@@ -153,8 +149,8 @@ private:
     const Layer &layer = cover.layers()[static_cast<size_t>(number)];
     std::vector<Ranked> ranked;
     for (const auto &[masks, state] : states[static_cast<size_t>(number)]) {
-      const auto [sum, most] = regretsOf(layer, masks);
-      ranked.push_back({state.seconds + sum, state.seconds + most + layer.after, state.seconds, &masks});
+      const LayerClaims::Forecast forecast = claimsOn(number).of(masks);
+      ranked.push_back({state.seconds + forecast.likely, state.seconds + forecast.least + layer.after, state.seconds, &masks});
     }
     std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.forecast < b.forecast; });
     std::vector<const Ranked *> kept;
@@ -163,7 +159,7 @@ private:
     for (const Ranked &state : ranked) {
       const bool isOnPath = path.contains({number, *state.masks});
       const bool mayImprove = !isFirstPass() && state.bound < known * rounding;
-      if (!isOnPath && (mayImprove ? improving >= graph.options.beam : alternatives >= graph.options.alternativeStates)) {
+      if (!isOnPath && (mayImprove ? improving >= beam : alternatives >= graph.options.alternativeStates)) {
         ++graph.statistics.beamCut;
         cut = std::min(cut, state.bound);
         dropped.push_back(*state.masks);
@@ -171,7 +167,7 @@ private:
       }
       const bool isRoomy = static_cast<int>(kept.size()) < roomyLayer || graph.options.maxMemory;
       if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Ranked *other) {
-            return other->seconds + transposesBetween(layer, *other->masks, *state.masks) <= state.seconds;
+            return areTransposesWithin(state.seconds - other->seconds, layer, *other->masks, *state.masks);
           })) {
         ++graph.statistics.dominated;
         dropped.push_back(*state.masks);
@@ -221,9 +217,14 @@ private:
         inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : masks[static_cast<size_t>(context.inputSlots[i])]);
       int tried = 0;
       for (const Outcome &outcome : outcomes.of(transition.candidate, inputs, context.matters)) {
-        const double bound = state.seconds + outcome.seconds + after;
-        const bool mayImprove = !isFirstPass() && bound < known * rounding;
-        if (++tried > graph.options.alternativeStates && !mayImprove) cut = std::min(cut, bound);
+        double bound = state.seconds + outcome.seconds + after;
+        const bool isAlternative = ++tried <= graph.options.alternativeStates;
+        bool mayImprove = !isFirstPass() && bound < known * rounding;
+        if (!isAlternative && mayImprove) {
+          bound += claimsOn(transition.target).of(targetOf(context, masks, outcome)).least;
+          mayImprove = bound < known * rounding;
+        }
+        if (!isAlternative && !mayImprove) cut = std::min(cut, bound);
         else connect(context, masks, state, outcome);
       }
     }
@@ -241,11 +242,23 @@ private:
     return bytes;
   }
 
+  /// The layouts that exist after a kernel.
+  Masks targetOf(const Context &context, const Masks &masks, const Outcome &outcome) const {
+    const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
+    Masks extended = masks;
+    for (const auto &[index, to] : outcome.transposes)
+      if (const int slot = slotIn(layer.tracked, index); slot >= 0) extended[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
+    Masks target;
+    for (size_t i = 0; i < context.targetFrom.size(); ++i)
+      target.push_back(context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
+                                                    : extended[static_cast<size_t>(context.targetFrom[i])]);
+    return target;
+  }
+
   void connect(const Context &context, const Masks &masks, const State &state, const Outcome &outcome) {
     const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
     const Candidate &candidate = problem.candidates[static_cast<size_t>(context.transition.candidate)];
     int64_t bytes = copyBytes(layer, masks);
-    Masks extended = masks;
     double seconds = state.seconds;
     int node = state.node;
     std::vector<std::pair<int, int>> made;
@@ -253,16 +266,12 @@ private:
       const int slot = slotIn(layer.tracked, index);
       const LayoutMask present = slot < 0 ? available(index) : masks[static_cast<size_t>(slot)];
       if (!prices.isFreeToPack(index)) bytes += tensor(index).bytes();
-      if (slot >= 0) extended[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
       node = transposed(layer, state.node, node, made, {index, to}, present, bytes, seconds);
     }
     for (int index : candidate.outputs)
       if (cover.isTemporary(index)) bytes += tensor(index).bytes();
     if (!fitsMemory(bytes)) return;
-    Masks target;
-    for (size_t i = 0; i < context.targetFrom.size(); ++i)
-      target.push_back(context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
-                                                    : extended[static_cast<size_t>(context.targetFrom[i])]);
+    const Masks target = targetOf(context, masks, outcome);
     State &reached = states[static_cast<size_t>(context.transition.target)][target];
     if (reached.node < 0) reached.node = addNode(cover.layers()[static_cast<size_t>(context.transition.target)].finished, 0);
     const int edge = addEdge({.source = node, .target = reached.node, .seconds = outcome.kernelSeconds,
@@ -315,9 +324,12 @@ private:
   const Prices &prices;
   const Cover &cover;
   Outcomes outcomes;
+  Claims claims;
   double known, best = infinite, cut = infinite;
   Path path;
   std::vector<States> states;  ///< per layer
+  std::vector<std::optional<LayerClaims>> layerClaims;  ///< per layer, of those that have states
+  int64_t beam = 0;            ///< states of a layer that could better the plan known
   std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
   std::map<std::pair<int, std::vector<std::pair<int, int>>>, int> transposedNodes;
 };
@@ -326,6 +338,7 @@ void count(Selection::Graph &graph, double best, double cut) {
   graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
   graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
   graph.statistics.isProven = !(cut < best * rounding);
+  graph.statistics.mostGain = graph.statistics.isProven ? 0 : 1 - cut / best;
 }
 
 }  // namespace
@@ -342,6 +355,7 @@ void searchRoughly(Selection::Graph &graph) {
 
 void searchExactly(Selection::Graph &graph) {
   if (graph.statistics.isProven && graph.roughSeconds < infinite) return;
+  if (graph.statistics.mostGain < noise && graph.statistics.states > graph.options.states / 4) return;
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
   Search search(graph, *graph.cover, graph.roughSeconds, std::move(graph.roughStates));

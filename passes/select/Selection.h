@@ -50,13 +50,16 @@ struct Problem {
   std::vector<std::string> ops;              ///< printable name per op; index = topological position in the graph
   std::vector<std::vector<int>> opInputs;    ///< tensors read, per op
   std::vector<std::vector<int>> opOutputs;   ///< tensors written, per op
-  std::vector<Candidate> candidates;
+  std::vector<std::string> entryPoints = {"forward"};  ///< of the plan, in the order in which they are called
+  std::vector<int> opEntries;                ///< per op, which of these it belongs to; empty: all to the first
+  std::vector<Candidate> candidates;         ///< of ops of one entry point each
   std::vector<std::pair<int, int>> tiedTensors;  ///< pairs that share one layout variable
 };
 
 struct Options {
   double nearBest = 1.5;   ///< a tensor keeps layouts of configurations within this factor of some kernel's best
-  int beam = 4096;         ///< states kept per set of finished ops of those that could better the best plan known
+  int beam = 4096;         ///< states kept per set of finished ops of those that could better the best plan known,
+  int64_t states = 200000; ///< but of all sets together no more than so many
   int alternativeStates = 24;  ///< and of the others, for runners-up and what-if answers; also kernel outcomes per state
   int alternatives = 8;    ///< k of the k best plans
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
@@ -72,6 +75,7 @@ struct Options {
 struct Step {
   int candidate = -1;  ///< index into Problem::candidates; -1: a transpose
   int tensor = -1;     ///< the transposed tensor
+  int entry = 0;       ///< which of Problem::entryPoints it belongs to
   Configuration configuration;  ///< of the candidate, or of the transpose kernel
   Cost cost = {};
   /// The best step that would do the same work in another way (other knobs, layouts or fusion) and what it loses.
@@ -81,7 +85,7 @@ struct Step {
 
 struct Plan {
   std::string variant;
-  std::vector<Step> steps;
+  std::vector<Step> steps;  ///< by entry point
   double seconds = 0;     ///< sum of step costs
   double lowerBound = 0;  ///< the cheapest cover by each kernel's best time ignoring layouts
   int64_t peakTemporaryBytes = 0;
@@ -97,6 +101,7 @@ struct Statistics {
   int64_t states = 0, edges = 0;   ///< of the selection graph
   int64_t dominated = 0, beamCut = 0;
   bool isProven = false;     ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
+  double mostGain = 0;       ///< share of the plan's time by which one that was cut may be faster; 0 where it is proven
   bool isBeyondBest = false; ///< one pass only: even the lower bound is slower than another variant's plan
   std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
   double seconds = 0;              ///< wall time; of several variants, each one's share of it

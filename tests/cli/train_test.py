@@ -1,7 +1,8 @@
-"""--train: the backward pass as text, and what is refused."""
+"""--train: the backward pass as text, artifacts with two entry points, and what is refused."""
+import json
 import unittest
 
-from weft_command import LAYER, CommandTest
+from weft_command import LAYER, TINY, CommandTest
 
 
 class Train(CommandTest):
@@ -38,6 +39,68 @@ class Train(CommandTest):
                 result = self.weft('compile', *LAYER, *arguments, *([] if '--stop-after' in arguments else ['--stop-after', 'fuse']), code=2)
                 self.assertIn(message, result.err)
                 self.assertLess(len(result.err), 1000)
+
+
+class Artifact(CommandTest):
+    """A compiled backward pass: its entry points, and what every other command says of it."""
+
+    def compile(self, folder='out', *arguments):
+        self.weft('compile', *TINY, '--train', *arguments, '-o', folder)
+        return self.assertWholeArtifact(folder)
+
+    def test_entry_points_are_cut_where_the_gradient_comes_in(self):
+        plan = self.compile()
+        forward, backward = plan['entryPoints']['forward'], plan['entryPoints']['backward']
+        self.assertEqual(forward + backward, list(range(len(plan['kernels']))))
+        given = {n for n, tensor in enumerate(plan['tensors']) if tensor['logical'] == 'd_norm2'}
+        needs = set(given)  # what depends on the gradient that comes in
+        for number, kernel in enumerate(plan['kernels']):
+            if needs & set(kernel['inputs']):
+                needs |= set(kernel['outputs'])
+                self.assertIn(number, backward, kernel['name'])
+        results = {tensor['logical']: n for n, tensor in enumerate(plan['tensors']) if tensor['role'] == 'result'}
+        writers = {output: number for number, kernel in enumerate(plan['kernels']) for output in kernel['outputs']}
+        self.assertIn(writers[results['norm2']], forward)
+        self.assertIn(writers[results['d_wq']], backward)
+
+    def test_saved_tensors_lie_where_no_other_kernel_of_their_time_does(self):
+        plan = self.compile()
+        writers = {output: number for number, kernel in enumerate(plan['kernels']) for output in kernel['outputs']}
+        saved = {tensor for number in plan['entryPoints']['backward'] for tensor in plan['kernels'][number]['inputs']
+                 if writers.get(tensor) in plan['entryPoints']['forward']}
+        self.assertIn('residual1', {plan['tensors'][tensor]['logical'] for tensor in saved})
+        places = {place['buffer']: place['in'] for place in plan['placements']}
+        for tensor in saved:
+            self.assertEqual(places.get(plan['tensors'][tensor]['buffer'], 'workspace'), 'workspace', plan['tensors'][tensor]['name'])
+
+    def test_every_command_reads_it(self):
+        self.compile()
+        self.assertIn('entry point backward', self.weft('run', 'out', '--check').out)
+        self.assertIn('forward-and-backward', self.weft('explain', 'out', '--fusion', 'norm2,d_residual2').out)
+        self.weft('explain', 'out', '--layout', 'residual1')
+        before = self.files('out')
+        self.weft('emit', 'out', '-o', 'again')
+        self.assertEqual(self.weft('diff', 'out', 'again').out, 'equal\n')
+        self.assertEqual(self.files('out'), before)
+        forward = self.weft('compile', *TINY, '-o', 'forward').out
+        self.assertIn('forward', forward)
+        self.weft('diff', 'forward', 'out', code=1)
+
+    def test_same_input_same_bytes(self):
+        self.compile('a')
+        self.compile('b')
+        self.assertEqual(self.files('a'), self.files('b'))
+
+    def test_a_plan_whose_entry_points_share_a_kernel_is_refused(self):
+        plan = self.compile()
+        plan['entryPoints']['forward'].append(plan['entryPoints']['backward'][0])
+        self.write('out/plan.json', json.dumps(plan))
+        self.fails(2, 'run', 'out', '--check', says=['entryPoints.', 'belongs to', 'already'])
+
+    def test_a_folder_that_is_no_artifact_is_refused_before_work(self):
+        (self.folder / 'precious').mkdir()
+        self.write('precious/thesis.txt', 'years of work')
+        self.fails(2, 'compile', 'no-such-model', '-o', 'precious', says=['precious', 'is no artifact'])
 
 
 if __name__ == '__main__':

@@ -195,7 +195,7 @@ weft.graph @g(%x: !bji) -> (!one {weft.loss}, !bji {weft.gradient_of = "x"}) {
   const Dataflow flow = describeGraph(loaded->graph()).flow;
   std::vector<std::string> backward;
   for (const FlowOp &op : flow.ops)
-    if (op.isBackward)
+    if (op.entry > 0)
       backward.push_back(op.label);
   CHECK(backward == std::vector<std::string>{"constant", "d_y", "d_x"});
 }

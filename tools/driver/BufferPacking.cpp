@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace weft::driver {
@@ -19,6 +20,7 @@ struct Block {
   int buffer = -1;
   int64_t bytes = 0;
   int first = std::numeric_limits<int>::max(), last = -1;
+  std::set<std::string> entryPoints = {};  ///< that use it
   bool isLibrarys = false;  ///< aligned as the workspace is, not as a caller's result
   bool isUsed() const { return last >= 0; }
   bool meets(const Block &other) const { return first <= other.last && other.first <= last; }
@@ -34,19 +36,28 @@ struct Host {
   std::string name;
   int64_t bytes = 0;
   int firstUse = 0;
+  std::set<std::string> entryPoints = {};
   std::vector<Placed> placed = {};
+  /// Callers bring a result where it is computed, so what lies in it must not be used anywhere else.
+  bool mayHold(const Block &block) const {
+    return !block.isLibrarys && block.last < firstUse && block.entryPoints.size() <= 1 && block.entryPoints == entryPoints;
+  }
 };
 
 /// Blocks by buffer, of all buffers that kernels use.
 std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
   std::vector<Block> blocks(memory.buffers().size());
   for (size_t index = 0; index < blocks.size(); ++index) blocks[index] = {.buffer = int(index), .bytes = memory.buffers()[index].bytes};
+  std::vector<std::string> entryOf(plan.kernels.size());
+  for (const auto &[name, kernels] : plan.entryPoints)
+    for (const int kernel : kernels) entryOf[size_t(kernel)] = name;
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
     const runtime::PlanKernel &one = plan.kernels[kernel];
     const auto use = [&](int buffer) {
       Block &block = blocks[size_t(buffer)];
       block.first = std::min(block.first, int(kernel));
       block.last = int(kernel);
+      block.entryPoints.insert(entryOf[kernel]);
     };
     if (one.family == familyOf(ViewKnobs{})) continue;
     for (const int input : one.inputs) use(plan.tensors[size_t(input)].buffer);
@@ -125,7 +136,8 @@ std::vector<Host> hostsOf(const runtime::Plan &plan, const runtime::PlanMemory &
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const runtime::PlanTensor &tensor = plan.tensors[index];
     if (tensor.role == "result" && memory.isDirect(int(index)) && blocks[size_t(tensor.buffer)].isUsed())
-      hosts.push_back({.name = tensor.name, .bytes = runtime::spanBytes(tensor), .firstUse = blocks[size_t(tensor.buffer)].first});
+      hosts.push_back({.name = tensor.name, .bytes = runtime::spanBytes(tensor), .firstUse = blocks[size_t(tensor.buffer)].first,
+                       .entryPoints = blocks[size_t(tensor.buffer)].entryPoints});
   }
   return hosts;
 }
@@ -143,7 +155,7 @@ std::vector<Block> fillHosts(std::vector<Block> blocks, std::vector<Host> &hosts
   std::vector<std::pair<Block, Host *>> moved;
   std::vector<Block> kept;
   for (const Block &block : blocks) {
-    const auto takes = [&](Host &host) { return !block.isLibrarys && block.last < host.firstUse && bestFit(block, host.placed, host.bytes) >= 0; };
+    const auto takes = [&](Host &host) { return host.mayHold(block) && bestFit(block, host.placed, host.bytes) >= 0; };
     const auto host = std::ranges::find_if(hosts, takes);
     if (host == hosts.end()) {
       kept.push_back(block);

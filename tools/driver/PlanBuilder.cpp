@@ -59,12 +59,12 @@ public:
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
     if (parts && parts->count > 1) runInParts(result, viewOf, *parts);
+    for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
+      result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
     assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
     noteCopies(result);
     setInputRanges(result.plan, problem);
-    auto &forward = result.plan.entryPoints["forward"];
-    for (size_t kernel = 0; kernel < result.plan.kernels.size(); ++kernel) forward.push_back(int(kernel));
     return std::move(result);
   }
 
@@ -199,7 +199,7 @@ private:
 
   ChosenKernel chosenKernel(const select::Step &step) const {
     ChosenKernel chosen{.kernel = {}, .configuration = step.configuration, .cost = step.cost, .proposedBy = {},
-                        .graphOps = {}};
+                        .graphOps = {}, .entryPoint = problem.entryPoints[size_t(step.entry)]};
     if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);

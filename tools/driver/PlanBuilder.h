@@ -18,6 +18,7 @@ struct ChosenKernel {
   Cost cost;
   std::string proposedBy;    ///< "fuse: producer-consumer"; empty for a transpose
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
+  std::string entryPoint = "forward";
 };
 
 struct Parts;

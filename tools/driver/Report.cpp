@@ -35,6 +35,7 @@ json statisticsReport(const select::Statistics &statistics) {
   return {{"configurations", statistics.configurations}, {"legalConfigurations", statistics.legalConfigurations},
           {"kernels", statistics.kernels},
           {"isProven", statistics.isProven},             {"isBeyondBest", statistics.isBeyondBest},
+          {"mostGain", statistics.mostGain},
           {"states", statistics.states},                 {"edges", statistics.edges},
           {"dominated", statistics.dominated},           {"beamCut", statistics.beamCut},
           {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured},

@@ -147,6 +147,7 @@ ScaledSource presetSource(const runtime::Plan &plan, const TargetFlags &target) 
   source.model.model = plan.model;
   source.model.part = partOf(plan, target);
   source.model.dtype = plan.dtype;
+  source.model.train = plan.entryPoints.contains("backward");
   for (const auto &[name, extent] : source.dims) source.model.dims.push_back(fmt::format("{}={}", name, extent));
   source.choices.variant = plan.variant;
   return source;
@@ -221,7 +222,7 @@ ScaledCheck checkScaled(const runtime::Artifact &artifact, const TargetFlags &ta
     }
   }
   const runtime::cuda::Stream stream;
-  const runtime::EntryPoint &entry = executor.entryPoint("forward");
+  const runtime::EntryPoint &entry = executor.entryPoint("");
   executor.launch(entry, stream.handle());
   stream.synchronize();
 

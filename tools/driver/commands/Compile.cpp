@@ -72,6 +72,7 @@ int run(const CompileFlags &flags, bool json) {
   flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
+  if (last >= Phase::emit && !flags.output.empty()) runtime::checkOutputFolder(flags.output);
   std::optional<runtime::cuda::Context> gpu;
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
   if (flags.measure.asked() && flags.choices.maxMemoryBytes())

@@ -57,6 +57,7 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
 
 int emitAgain(EmitRequest request, bool json) {
   request.keep.check();
+  if (request.last >= Phase::emit && !request.output.empty()) runtime::checkOutputFolder(request.output);
   const runtime::Artifact before = runtime::readArtifact(request.folder);
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;

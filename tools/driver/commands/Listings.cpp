@@ -122,6 +122,11 @@ std::string evidenceOf(const select::Statistics &total, const select::Plan &plan
                             formatLargeCount(total.prunedConfigurations), formatCount(total.prunedTransposes));
 }
 
+std::string proof(const select::Statistics &statistics) {
+  if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
+  return fmt::format("; no plan of its variant is more than {:.2f}% faster", 100 * statistics.mostGain);
+}
+
 }  // namespace
 
 std::string selectionLine(const Selected &selected) {
@@ -133,7 +138,7 @@ std::string selectionLine(const Selected &selected) {
   return dropped + evidence + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
                      selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
                      formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
-                     selected.best().selection.statistics().isProven ? "; the plan is proven the cheapest of its variant" : "");
+                     proof(selected.best().selection.statistics()));
 }
 
 }  // namespace weft::driver

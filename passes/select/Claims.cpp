@@ -1,0 +1,150 @@
+// Losses are read off the candidates' tables once; a layer takes those of its unfinished readers.
+#include "passes/select/Claims.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::select {
+namespace {
+
+/// Per operand and layout of its tensor: the best of the table in which the operand has the layout, less the table's best.
+std::vector<std::vector<double>> lossesOf(const CandidatePrices &prices, const std::vector<size_t> &layoutCounts) {
+  std::vector<std::vector<double>> losses;
+  for (const size_t count : layoutCounts) losses.emplace_back(count, infinite);
+  double best = infinite;
+  std::vector<size_t> choice(prices.choices.size(), 0);
+  for (const Price &price : prices.table) {
+    best = std::min(best, price.seconds);
+    for (size_t operand = 0; operand < choice.size(); ++operand) {
+      double &least = losses[operand][static_cast<size_t>(prices.choices[operand][choice[operand]])];
+      least = std::min(least, price.seconds);
+    }
+    for (size_t operand = choice.size(); operand-- > 0;) {  // the next entry: the last operand fastest
+      if (++choice[operand] < prices.choices[operand].size()) break;
+      choice[operand] = 0;
+    }
+  }
+  for (std::vector<double> &ofOperand : losses)
+    for (double &seconds : ofOperand) seconds = best < infinite ? seconds - best : infinite;
+  return losses;
+}
+
+}  // namespace
+
+Claims::Claims(const Problem &problem, const Prices &prices) : problem(problem), prices(prices) {
+  findGroups();
+  findUses();
+  for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
+    const int count = static_cast<int>(prices.layouts(static_cast<int>(tensor)).size());
+    std::vector<double> &out = transposesOut.emplace_back(count, infinite);
+    for (int from = 0; from < count; ++from)
+      for (int to = 0; to < count; ++to)
+        if (from != to) out[static_cast<size_t>(from)] = std::min(out[static_cast<size_t>(from)], prices.transposeSeconds(static_cast<int>(tensor), from, to));
+  }
+}
+
+int Claims::groupOf(int op) const {
+  while (parent[static_cast<size_t>(op)] != op) op = parent[static_cast<size_t>(op)];
+  return op;
+}
+
+void Claims::findGroups() {
+  parent.resize(problem.ops.size());
+  std::iota(parent.begin(), parent.end(), 0);
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    opsOf.emplace_back(problem.candidates[c].ops);
+    if (!prices.isUsable(static_cast<int>(c))) continue;
+    for (const int op : problem.candidates[c].ops) {
+      const int a = groupOf(op), b = groupOf(problem.candidates[c].ops.front());
+      parent[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    }
+  }
+}
+
+void Claims::findUses() {
+  uses.resize(problem.tensors.size());
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    const CandidatePrices &table = prices.candidate(static_cast<int>(c));
+    if (!prices.isUsable(static_cast<int>(c)) || table.isFolded || table.table.empty()) continue;
+    std::vector<size_t> counts;
+    for (const int tensor : table.operands) counts.push_back(prices.layouts(tensor).size());
+    const std::vector<std::vector<double>> losses = lossesOf(table, counts);
+    for (size_t operand = 0; operand < problem.candidates[c].inputs.size(); ++operand) {
+      const int tensor = problem.candidates[c].inputs[operand];
+      for (const int op : problem.candidates[c].ops) {
+        if (std::ranges::count(problem.opInputs[static_cast<size_t>(op)], tensor) == 0) continue;
+        std::vector<Use> &all = uses[static_cast<size_t>(tensor)];
+        auto use = std::ranges::find(all, op, &Use::op);
+        if (use == all.end()) use = all.insert(all.end(), {.op = op});
+        use->ways.push_back({.candidate = static_cast<int>(c), .losses = losses[operand]});
+      }
+    }
+  }
+}
+
+LayerClaims Claims::of(const Layer &layer) const {
+  LayerClaims claims;
+  std::map<int, int> groups;
+  for (const int tensor : layer.tracked) {
+    const auto t = static_cast<size_t>(tensor);
+    LayerClaims::Tracked &tracked = claims.tracked.emplace_back();
+    tracked.transposes = transposesOut[t];
+    const size_t layouts = tracked.transposes.size();
+    const auto readerOf = [&](int key) -> LayerClaims::Reader & {
+      const int group = groups.try_emplace(key, static_cast<int>(groups.size())).first->second;
+      auto reader = std::ranges::find(tracked.readers, group, &LayerClaims::Reader::group);
+      if (reader == tracked.readers.end())
+        reader = tracked.readers.insert(tracked.readers.end(), {.group = group, .losses = std::vector<double>(layouts, 0)});
+      return *reader;
+    };
+    for (const Use &use : uses[t]) {
+      if (layer.finished.contains(use.op)) continue;
+      std::vector<double> least(layouts, infinite);
+      for (const Way &way : use.ways)
+        if (!opsOf[static_cast<size_t>(way.candidate)].intersects(layer.finished))
+          for (size_t l = 0; l < layouts; ++l) least[l] = std::min(least[l], way.losses[l]);
+      LayerClaims::Reader &reader = readerOf(groupOf(use.op));
+      for (size_t l = 0; l < layouts; ++l) reader.losses[l] = std::max(reader.losses[l], least[l]);
+    }
+    if (const std::optional<int> pin = prices.pinned(tensor); pin && problem.tensors[t].isResult) {  // the caller is a reader too
+      LayerClaims::Reader &caller = readerOf(-1 - tensor);
+      for (size_t l = 0; l < layouts; ++l) caller.losses[l] = prices.transposeSeconds(tensor, static_cast<int>(l), *pin);
+    }
+  }
+  claims.groups = static_cast<int>(groups.size());
+  return claims;
+}
+
+LayerClaims::Forecast LayerClaims::of(const Masks &masks) const {
+  Forecast forecast;
+  thread_local std::vector<double> most, losses;
+  most.assign(static_cast<size_t>(groups), 0);
+  for (size_t i = 0; i < tracked.size(); ++i) {
+    const Tracked &one = tracked[i];
+    double sum = 0, transpose = infinite;
+    losses.clear();
+    for (const Reader &reader : one.readers) {
+      double least = infinite;
+      for (size_t l = 0; l < reader.losses.size(); ++l)
+        if (masks[i] >> l & 1) least = std::min(least, reader.losses[l]);
+      losses.push_back(least);
+      sum += least;
+    }
+    if (sum <= 0) continue;
+    for (size_t l = 0; l < one.transposes.size(); ++l)
+      if (masks[i] >> l & 1) transpose = std::min(transpose, one.transposes[l]);
+    const double cost = std::min(sum, transpose);
+    if (!(cost < infinite)) return {infinite, infinite};
+    forecast.likely += cost;
+    // What one transpose may pay for is shared among the readers, so that no part of it counts twice.
+    for (size_t r = 0; r < losses.size(); ++r) {
+      const double share = sum < infinite ? losses[r] * (cost / sum) : r == 0 ? cost : 0;
+      double &dearest = most[static_cast<size_t>(one.readers[r].group)];
+      dearest = std::max(dearest, share);
+    }
+  }
+  for (const double seconds : most) forecast.least += seconds;
+  return forecast;
+}
+
+}  // namespace weft::select
