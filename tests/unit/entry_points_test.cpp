@@ -141,7 +141,7 @@ TEST_CASE("cuts that callers could not live with are refused") {
     plan.kernels[2] = weft::test::kernelOf("third", 1, 4);
     plan.kernels[2].after = {0};
     plan.kernels.push_back(weft::test::kernelOf("fourth", 4, 3));
-    plan.kernels[3].after = {2};
+    plan.kernels[3].after = {1, 2};
     plan.tensors.push_back(weft::test::tensorOf("u", "temporary", 4));
     plan.entryPoints["backward"] = {2, 3};
     REQUIRE(refusalOf(plan) == "none");
