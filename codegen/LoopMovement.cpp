@@ -12,6 +12,11 @@ void copyDimensions(Coordinates &target, const std::vector<int> &operandAxes, si
   for (size_t i = 0; i < count; ++i) target.at[operandAxes[from + i]] = source.at.at(resultAxes[to + i]);
 }
 
+/// One element at a time, for a condition that splits vectors: the element's own place, `start` in front of it left out.
+Index singleElement(const std::string &at, int64_t start, bool step) {
+  return {.text = start == 0 ? at : fmt::format("({} - {})", at, start), .irregular = true, .step = step};
+}
+
 }  // namespace
 
 /// index * factor + summand.
@@ -73,8 +78,7 @@ int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinat
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
   moved.at[from[axis]] = scaled(index, 1, -start);
-  if (!wholeVectors)  // one element at a time: the condition splits a vector
-    moved.at[from[axis]] = {.text = fmt::format("({} - {})", at, start), .irregular = true, .step = index.step};
+  if (!wholeVectors) moved.at[from[axis]] = singleElement(at, start, index.step);
   moved.condition = coordinates.condition.empty() ? inside : fmt::format("{} && {}", coordinates.condition, inside);
   moved.conditionStep |= index.step;
   moved.conditionPerElement |= index.varies() && !wholeVectors;
@@ -100,7 +104,7 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name, const Coordi
     const int64_t end = start + kernel.axes[from[axis]].extent;
     Coordinates moved = coordinates;
     copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
-    moved.at[from[axis]] = scaled(index, 1, -start);
+    moved.at[from[axis]] = wholeVectors ? scaled(index, 1, -start) : singleElement(at, start, index.step);
     const std::string lower = i == 0 ? "" : fmt::format("{} >= {}", at, start);
     const std::string upper = i + 1 == op.operands.size() ? "" : fmt::format("{} < {}", at, end);
     const std::string own = lower.empty() || upper.empty() ? lower + upper : fmt::format("{} && {}", lower, upper);
