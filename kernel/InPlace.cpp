@@ -1,6 +1,8 @@
 // Results in place of operands; see InPlace.h.
 #include "kernel/InPlace.h"
 
+#include "kernel/RowPasses.h"
+
 #include <algorithm>
 
 namespace weft {
@@ -35,11 +37,28 @@ bool repeatsLastRow(const Kernel &kernel, const LoopKnobs &knobs) {
   return hasTiles || rows % (knobs.threads / knobs.threadsPerRow) != 0;
 }
 
+/// Whether a pass after the one that stores output 0 accumulates anything: it reads the row again, unless that is in registers.
+bool isStoredBeforeLastPass(const Kernel &kernel) {
+  std::vector<int> readyIn(kernel.values.size(), 0);  // the first pass in which a value can be computed
+  int lastAccumulation = 0;
+  for (const BodyOp &op : kernel.body) {
+    int first = 0;
+    for (const int operand : op.operands) first = std::max(first, readyIn[size_t(operand)]);
+    const int passes = reductionsOf(op);
+    lastAccumulation = std::max(lastAccumulation, first + passes - 1);
+    for (const int result : op.results) readyIn[size_t(result)] = first + passes;
+    // x' = exp(x - m') waits for the maximum alone; the mean does not wait for the variance.
+    if (op.name == "local_softmax") readyIn[size_t(op.results[0])] = readyIn[size_t(op.results[1])] = first + 1;
+    if (op.name == "layer_norm" && op.results.size() > 1) readyIn[size_t(op.results[1])] = first + 1;
+  }
+  return readyIn[size_t(kernel.outputs.front())] < lastAccumulation;
+}
+
 }  // namespace
 
 std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration) {
   const auto *knobs = std::get_if<LoopKnobs>(&configuration.knobs);
-  if (!knobs || !staysAtItsCoordinates(kernel) || repeatsLastRow(kernel, *knobs)) return {};
+  if (!knobs || !staysAtItsCoordinates(kernel) || repeatsLastRow(kernel, *knobs) || isStoredBeforeLastPass(kernel)) return {};
   const int output = kernel.outputs.front();
   // A second result of the shape might be stored in an earlier pass, and the input be read again in a later one.
   for (size_t other = 1; other < kernel.outputs.size(); ++other)

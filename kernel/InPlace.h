@@ -10,7 +10,8 @@
 namespace weft {
 
 /// Positions of the inputs in whose memory the kernel's output 0 may lie, ascending. Empty unless the configuration is of the
-/// loop family, every op works on its own coordinates or reduces whole rows, and output 0 is the only result of its shape.
+/// loop family, every op works on its own coordinates or reduces whole rows, output 0 is the only result of its shape, and it
+/// is stored in the last pass that reads a row.
 /// An input qualifies if it has the output's dtype, axes and layout, and stands among the inputs once.
 std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration);
 

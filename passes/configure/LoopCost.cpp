@@ -3,6 +3,7 @@
 
 #include "passes/configure/AnalyticConstants.h"
 #include "kernel/RowBudget.h"
+#include "kernel/RowPasses.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -29,14 +30,6 @@ double sectorsTouched(Run a, Run b, int64_t elementBytes) {
   const auto pitch = static_cast<double>(b.stride * elementBytes);
   if (b.count == 1 || pitch >= std::max<double>(innerBytes, analytic::sectorBytes)) return static_cast<double>(b.count * inner);
   return static_cast<double>(sectorsOfSpan(static_cast<double>(b.count - 1) * pitch + innerBytes));
-}
-
-/// Passes over the row that an op needs before its result is known: softmax a maximum and a sum, layer norm a mean and a
-/// variance, every other reduction one.
-int reductionsOf(const BodyOp &op) {
-  if (op.reducedAxes.empty()) return 0;
-  const bool needsTwo = op.name == "softmax" || op.name == "layer_norm" || op.name == "local_softmax" || op.name == "reduce_subvectors";
-  return needsTwo ? 2 : 1;
 }
 
 double elementsTouched(Run a, Run b) {

@@ -81,6 +81,31 @@ TEST_CASE("a second result of the shape may be stored before the operand is read
   CHECK(overwritableInputs(kernel, inOrder(kernel)).empty());
 }
 
+TEST_CASE("a result that is stored before a later sum reads the operand again") {
+  // log-sum-exp beside the sum that it is of: stored with the maximum, read again for the sum of exponentials.
+  KernelBuilder builder("sum_and_its_partition", extents);
+  const int x = builder.input("x", "hjk"), y = builder.input("y", "hjk");
+  const int sum = builder.op("residual", OperatorClass::elementwise, {x, y}, "sum", "hjk");
+  const int maximum = builder.op("reduce", OperatorClass::normalization, {sum}, "maximum", "hj", "k");
+  const int shifted = builder.op("sub", OperatorClass::elementwise, {sum, maximum}, "shifted", "hjk");
+  const int exponential = builder.op("exp", OperatorClass::elementwise, {shifted}, "exponential", "hjk");
+  const int total = builder.op("reduce", OperatorClass::normalization, {exponential}, "total", "hj", "k");
+  KernelBuilder early = builder;
+  const Kernel stored = early.build({sum, maximum, total});
+  CHECK(overwritableInputs(stored, inOrder(stored)).empty());
+  const Kernel last = builder.build({exponential, maximum, total});  // in the pass of its own sum
+  CHECK(overwritableInputs(last, inOrder(last)) == Positions{0, 1});
+}
+
+TEST_CASE("one pass of column sums lies over its operand") {
+  KernelBuilder builder("residual_bias_gradient", extents);
+  const int x = builder.input("x", "hjk"), y = builder.input("y", "hjk");
+  const int sum = builder.op("residual", OperatorClass::elementwise, {x, y}, "sum", "hjk");
+  const int bias = builder.op("reduce", OperatorClass::normalization, {sum}, "bias", "k", "hj");
+  const Kernel kernel = builder.build({sum, bias});
+  CHECK(overwritableInputs(kernel, inOrder(kernel)) == Positions{0, 1});
+}
+
 TEST_CASE("only the loop family") {
   const Kernel relu = samples::reluKernel(extents, "hjk");
   CHECK(overwritableInputs(relu, inOrder(relu, TransposeKnobs{})).empty());
