@@ -22,6 +22,10 @@ namespace {
 
 /// Dominated states are kept while a layer has fewer states than this, so that prices of alternatives are exact.
 constexpr int roomyLayer = 32;
+/// Layers beyond which a second pass is worth its time only where it may gain what could be measured.
+constexpr size_t largeCover = 256;
+/// However many layers there are.
+constexpr int64_t fewestAlternatives = 8;
 /// Sums in another order differ by less.
 constexpr double rounding = 1 - 1e-12;
 
@@ -44,7 +48,8 @@ public:
   Search(Selection::Graph &graph, const Cover &cover, double known, Path path)
       : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), outcomes(problem, prices), claims(problem, prices), known(known),
         path(std::move(path)), states(cover.layers().size()), layerClaims(cover.layers().size()),
-        beam(std::min<int64_t>(graph.options.beam, std::max<int64_t>(graph.options.states / std::max<int64_t>(1, int64_t(states.size())), graph.options.alternativeStates))) {}
+        alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives, graph.options.alternativeStates)),
+        beam(std::clamp<int64_t>(share(graph.options.states), alternativesHere, graph.options.beam)) {}
 
   void run() {
     graph.nodes.assign(2, {});  // start, goal
@@ -81,6 +86,8 @@ public:
   }
 
 private:
+  /// What falls to one layer.
+  int64_t share(int64_t states) const { return states / std::max<int64_t>(1, static_cast<int64_t>(cover.layers().size())); }
   bool isFirstPass() const { return path.empty(); }
   const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
@@ -159,7 +166,7 @@ private:
     for (const Ranked &state : ranked) {
       const bool isOnPath = path.contains({number, *state.masks});
       const bool mayImprove = !isFirstPass() && state.bound < known * rounding;
-      if (!isOnPath && (mayImprove ? improving >= beam : alternatives >= graph.options.alternativeStates)) {
+      if (!isOnPath && (mayImprove ? improving >= beam : alternatives >= alternativesHere)) {
         ++graph.statistics.beamCut;
         cut = std::min(cut, state.bound);
         dropped.push_back(*state.masks);
@@ -218,7 +225,7 @@ private:
       int tried = 0;
       for (const Outcome &outcome : outcomes.of(transition.candidate, inputs, context.matters)) {
         double bound = state.seconds + outcome.seconds + after;
-        const bool isAlternative = ++tried <= graph.options.alternativeStates;
+        const bool isAlternative = ++tried <= alternativesHere;
         bool mayImprove = !isFirstPass() && bound < known * rounding;
         if (!isAlternative && mayImprove) {
           bound += claimsOn(transition.target).of(targetOf(context, masks, outcome)).least;
@@ -329,7 +336,8 @@ private:
   Path path;
   std::vector<States> states;  ///< per layer
   std::vector<std::optional<LayerClaims>> layerClaims;  ///< per layer, of those that have states
-  int64_t beam = 0;            ///< states of a layer that could better the plan known
+  int64_t alternativesHere = 0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
+  int64_t beam = 0;              ///< states of a layer that could better the plan known
   std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
   std::map<std::pair<int, std::vector<std::pair<int, int>>>, int> transposedNodes;
 };
@@ -355,7 +363,7 @@ void searchRoughly(Selection::Graph &graph) {
 
 void searchExactly(Selection::Graph &graph) {
   if (graph.statistics.isProven && graph.roughSeconds < infinite) return;
-  if (graph.statistics.mostGain < noise && graph.statistics.states > graph.options.states / 4) return;
+  if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
   Search search(graph, *graph.cover, graph.roughSeconds, std::move(graph.roughStates));
