@@ -108,6 +108,25 @@ std::string headerComment(const Kernel &kernel, const Configuration &configurati
 
 }  // namespace
 
+std::string_view nameOf(Parameter::Kind kind) {
+  switch (kind) {
+  case Parameter::Kind::input: return "input";
+  case Parameter::Kind::output: return "output";
+  case Parameter::Kind::dropoutKey: return "dropoutKey";
+  case Parameter::Kind::dropoutStream: return "dropoutStream";
+  case Parameter::Kind::dropoutOuter: return "dropoutOuter";
+  }
+  throw Error::checkFailed("unknown parameter kind {}", int(kind));
+}
+
+bool isNumber(Parameter::Kind kind) { return kind == Parameter::Kind::dropoutStream || kind == Parameter::Kind::dropoutOuter; }
+
+uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
+  if (!isNumber(parameter.kind)) throw Error::checkFailed("kernel '{}': argument '{}' is no number", kernel.name, parameter.name);
+  const char *attribute = parameter.kind == Parameter::Kind::dropoutStream ? "stream" : "outer";
+  return uint32_t(std::get<int64_t>(kernel.body.at(size_t(parameter.index)).attributes.at(attribute)));
+}
+
 EmittedKernel emit(const Kernel &kernel, const Configuration &configuration, std::string_view architecture,
                    const Provenance &provenance) {
   const Program canonical = lower(withCanonicalNames(kernel), configuration, architecture);

@@ -15,13 +15,21 @@ namespace weft::codegen {
 /// What a kernel parameter is bound to at launch. A tensor's pointer is the address of its element zero: whoever binds
 /// it has added the layout's offset.
 struct Parameter {
-  enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream };
+  /// dropoutOuter: rows of the outer axes before this part of the whole tensor.
+  enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream, dropoutOuter };
   Kind kind = Kind::input;
-  int index = 0;        ///< input / output position of the kernel; body op index for dropoutStream
+  int index = 0;        ///< input / output position of the kernel; body op index for dropoutStream and dropoutOuter
   std::string name;
   std::string type;     ///< CUDA spelling
   bool operator==(const Parameter &) const = default;
 };
+
+/// The name of a kind in plans and measuring jobs: "dropoutStream".
+std::string_view nameOf(Parameter::Kind kind);
+/// Whether an argument is a 32-bit number and no address.
+bool isNumber(Parameter::Kind kind);
+/// That number: an attribute of the body op that the parameter names. Throws Error(checkFailed) for addresses.
+uint32_t numberOf(const Parameter &parameter, const Kernel &kernel);
 
 struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1};

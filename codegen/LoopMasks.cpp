@@ -73,13 +73,14 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     graph.headers.insert("weft/dropout.cuh");
   }
   const int opIndex = definedBy[op.results[0]];
-  std::string stream;
-  for (const Parameter &parameter : graph.parameters)
-    if (parameter.kind == Parameter::Kind::dropoutStream && parameter.index == opIndex) stream = parameter.name;
-  if (stream.empty()) {
-    stream = names.claim("dropoutStream");
-    graph.parameters.push_back({Parameter::Kind::dropoutStream, opIndex, stream, "unsigned"});
-  }
+  const auto argument = [&](Parameter::Kind kind) {
+    for (const Parameter &parameter : graph.parameters)
+      if (parameter.kind == kind && parameter.index == opIndex) return parameter.name;
+    const std::string claimed = names.claim(std::string(nameOf(kind)));
+    graph.parameters.push_back({kind, opIndex, claimed, "unsigned"});
+    return claimed;
+  };
+  const std::string stream = argument(Parameter::Kind::dropoutStream);
   const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
                                          fmt::format("{} of 65536 draws", p));
   const std::string scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
@@ -100,7 +101,7 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     outer = outer == "0" ? text : fmt::format("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
   }
   if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
-    outer = fmt::format("{} + {}", outer, constant("unsigned", "firstOuter", fmt::format("{}u", integerOf(op, "outer")), "of the whole tensor"));
+    outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter);
   outer = asArgument(outer);
   const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() && !outerVaries &&
                             column.multipleOf % space.width == 0 && space.width <= 16;

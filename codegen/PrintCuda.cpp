@@ -79,7 +79,7 @@ private:
     for (size_t i = 0; i < program.parameters.size(); ++i) {
       const Parameter &parameter = program.parameters[i];
       const bool last = i + 1 == program.parameters.size();
-      const bool pointer = parameter.kind != Parameter::Kind::dropoutStream;
+      const bool pointer = !isNumber(parameter.kind);
       const bool written = parameter.kind == Parameter::Kind::output;
       const std::string piece = fmt::format("{}{}{}{}{}", pointer && !written ? "const " : "", parameter.type,
                                             pointer ? " *__restrict__ " : " ", parameter.name, last ? ") {" : ",");

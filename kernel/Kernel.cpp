@@ -173,13 +173,18 @@ std::string printAttribute(const std::string &name, const Attribute &attribute) 
 /// Streams and seeds are kernel arguments: the same text serves every dropout of a model.
 bool isHashed(const std::string &attribute) { return attribute != "stream" && attribute != "seed"; }
 
+/// So is the place of a part in the whole: that there is one is text, which one is not.
+std::string printHashed(const std::string &name, const Attribute &attribute) {
+  return name == "outer" ? name : fmt::format("{}={}", name, printAttribute(name, attribute));
+}
+
 std::string printOp(const Kernel &kernel, const CanonicalNames &names, const BodyOp &op) {
   std::vector<std::string> results, operands, attributes, reduced;
   for (int value : op.results) results.push_back(names.typed(kernel, value));
   for (int value : op.operands) operands.push_back(names.value(value));
   for (int axis : op.reducedAxes) reduced.push_back(names.axis(axis));
   for (const auto &[name, attribute] : op.attributes)
-    if (isHashed(name)) attributes.push_back(fmt::format("{}={}", name, printAttribute(name, attribute)));
+    if (isHashed(name)) attributes.push_back(printHashed(name, attribute));
   std::string text = fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
   if (!reduced.empty()) text += fmt::format(" over {}", fmt::join(reduced, ","));
   if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));

@@ -43,11 +43,11 @@ struct PlanTensor {
 };
 
 struct PlanParameter {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream"
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter"
   std::string name;
   std::string type;
   int tensor = -1;   ///< index into Plan::tensors for inputs and outputs
-  int64_t value = 0; ///< stream number for dropoutStream
+  int64_t value = 0; ///< number for dropoutStream and dropoutOuter
   bool operator==(const PlanParameter &) const = default;
 };
 

@@ -19,7 +19,7 @@ public:
   }
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
-    // A pointer or a 32-bit stream number: both fit, and the driver reads as many bytes as the parameter has.
+    // A pointer or a 32-bit number: both fit, and the driver reads as many bytes as the parameter has.
     std::vector<uint64_t> values;
     for (const PlanParameter &parameter : parameters) values.push_back(valueOf(parameter, bindings));
     std::vector<void *> arguments;
@@ -30,7 +30,7 @@ public:
 private:
   uint64_t valueOf(const PlanParameter &parameter, const Bindings &bindings) const {
     if (parameter.kind == "dropoutKey") return bindings.dropoutKey;
-    if (parameter.kind == "dropoutStream") return uint64_t(parameter.value);
+    if (parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter") return uint64_t(parameter.value);
     return bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
   }
 

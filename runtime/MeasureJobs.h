@@ -16,7 +16,7 @@
 namespace weft::runtime {
 
 struct KernelArgument {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream"
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter"
   int index = 0;     ///< of the input or output
   bool operator==(const KernelArgument &) const = default;
 };

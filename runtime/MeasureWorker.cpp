@@ -111,11 +111,11 @@ public:
   }
 
 private:
-  /// The bytes of an argument; a dropout stream is a number, whose low half is read.
+  /// The bytes of an argument; a dropout's stream and place are numbers, whose low half is read.
   cuda::DevicePointer addressOf(const KernelArgument &argument, uint64_t set) const {
     const auto index = size_t(argument.index);
     if (argument.kind == "dropoutKey") return dropoutKey;
-    if (argument.kind == "dropoutStream") return 1;
+    if (argument.kind == "dropoutStream" || argument.kind == "dropoutOuter") return 1;
     const bool isInput = argument.kind == "input";
     if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end()) return pools.zeros.address();
     const std::vector<int64_t> &bytes = isInput ? job.inputBytes : job.outputBytes;

@@ -128,8 +128,8 @@ private:
               fmt::format("tensor {} is no {} of its kernel", parameter.tensor, parameter.kind));
       return;
     }
-    require(parameter.kind == "dropoutKey" || parameter.kind == "dropoutStream", place,
-            fmt::format("kind \"{}\" is none of input, output, dropoutKey, dropoutStream", parameter.kind));
+    require(parameter.kind == "dropoutKey" || parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter", place,
+            fmt::format("kind \"{}\" is none of input, output, dropoutKey, dropoutStream, dropoutOuter", parameter.kind));
   }
 
   /// A tensor is known once it, or a tensor in the same buffer (a view), has been given or written.

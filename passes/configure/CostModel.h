@@ -46,6 +46,8 @@ public:
     static const std::vector<PricedConfiguration> none;
     return none;
   }
+  /// Of those, the ones in the configuration's family under its layouts, which may be views: each with its own knobs, fastest first.
+  virtual std::vector<PricedConfiguration> measuredAs(const Kernel &, const Configuration &) const { return {}; }
   /// Whether there are measurements at all, so that a kernel without one is worth a note.
   virtual bool hasMeasurements() const { return false; }
   /// Whether kernels without measurements may be priced by the model (not with --strict).

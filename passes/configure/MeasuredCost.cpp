@@ -43,6 +43,24 @@ public:
     return found->second;
   }
 
+  std::vector<PricedConfiguration> measuredAs(const Kernel &kernel, const Configuration &configuration) const override {
+    std::vector<PricedConfiguration> result;
+    const ProfileKernel *rows = rowsFor(subjectOf(kernel, configuration));
+    if (!rows) return result;
+    const Places places = placesOf(*rows);
+    const std::string line = configurationLine(kernel, configuration);
+    const auto found = places.find(placeOf(line));
+    if (found == places.end()) return result;
+    for (const auto &[measured, row] : found->second) {
+      const LineParts parts = splitLine(measured);
+      Configuration other = configuration;
+      other.knobs = parseKnobs(parts.family, parts.knobs, kernel);
+      const Cost cost = priced(kernel, other, *row);
+      result.push_back({std::move(other), cost});
+    }
+    return result;
+  }
+
   const Device &device() const override { return analytic->device(); }
   std::string description() const override { return fmt::format("{} ({}, {} rows)", name, device().name, profile.rowCount()); }
   bool isSeparable(const Kernel &kernel) const override { return !strict && measured(kernel).empty(); }

@@ -44,7 +44,7 @@ std::vector<InputRule> inputRules(const Kernel &kernel) {
   return rules;
 }
 
-void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position) {
+void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position, int threads) {
   const uint64_t key = mixed(seed ^ mixed(position + 1));
   image.fill([&](int64_t n) -> double {
     const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
@@ -57,7 +57,7 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
       return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));
     }
     return 0;
-  });
+  }, threads);
 }
 
 }  // namespace weft::runtime

@@ -19,6 +19,6 @@ struct InputRule {
 std::vector<InputRule> inputRules(const Kernel &kernel);
 
 /// Fills the image of input `position`; a function of seed, position and logical element alone.
-void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position);
+void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position, int threads = 1);
 
 }  // namespace weft::runtime

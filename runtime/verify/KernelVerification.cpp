@@ -90,7 +90,7 @@ std::optional<CheckResult> verifyKernel(const Executor &executor, int index, con
   const std::vector<InputRule> rules = inputRules(kernel);
   for (size_t n = 0; n < entry.inputs.size(); ++n) {
     inputs.push_back(memory.imageOf(entry.inputs[n]));
-    fillInput(inputs[n], rules[n], options.seed, n);
+    fillInput(inputs[n], rules[n], options.seed, n, options.threads);
     inputs[n].copyTo(memory.memoryOf(entry.inputs[n]));
   }
   // Two operands may be one tensor, or views that overlap: what lies in memory last is what the kernel reads.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace weft::runtime {
 namespace {
@@ -41,11 +42,13 @@ int64_t TensorImage::position(std::span<const int64_t> coordinates) const {
 }
 
 template <typename Visit>
-void TensorImage::forEachElement(Visit visit) const {
+void TensorImage::forEachElement(int64_t begin, int64_t end, Visit visit) const {
   std::vector<int64_t> at(extents.size());
-  const int64_t count = elements(), size = sizeOf(dtype);
-  int64_t byte = zero;
-  for (int64_t n = 0; n < count; ++n) {
+  const int64_t size = sizeOf(dtype);
+  int64_t rest = begin;
+  for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) at[d] = rest % extents[d];
+  int64_t byte = position(at);
+  for (int64_t n = begin; n < end; ++n) {
     visit(byte);
     for (size_t d = extents.size(); d-- > 0;) {
       byte += strides[d] * size;
@@ -56,11 +59,19 @@ void TensorImage::forEachElement(Visit visit) const {
   }
 }
 
-void TensorImage::fill(const std::function<double(int64_t)> &value) {
-  int64_t n = 0;
-  forEachElement([&](int64_t byte) {
-    reference::storeElement(dtype, &storage[size_t(byte)], reference::roundTo(dtype, value(n++)));
-  });
+void TensorImage::fill(const std::function<double(int64_t)> &value, int threads) {
+  const int64_t count = elements();
+  const auto fillFrom = [&](int64_t begin, int64_t end) {
+    int64_t n = begin;
+    forEachElement(begin, end, [&](int64_t byte) {
+      reference::storeElement(dtype, &storage[size_t(byte)], reference::roundTo(dtype, value(n++)));
+    });
+  };
+  constexpr int64_t worthAThread = 1 << 18;
+  const int64_t workers = std::clamp<int64_t>(count / worthAThread, 1, std::max(1, threads));
+  std::vector<std::jthread> others;
+  for (int64_t worker = 1; worker < workers; ++worker) others.emplace_back(fillFrom, count * worker / workers, count * (worker + 1) / workers);
+  fillFrom(0, count / workers);
 }
 
 double TensorImage::at(std::span<const int64_t> coordinates) const {
@@ -72,20 +83,24 @@ void TensorImage::set(std::span<const int64_t> coordinates, double value) {
 }
 
 void TensorImage::copyTo(std::span<std::byte> memory) const {
-  forEachElement([&](int64_t byte) { std::memcpy(&memory[size_t(byte - zero)], &storage[size_t(byte)], size_t(sizeOf(dtype))); });
+  if (isDense()) std::memcpy(memory.data(), &storage[size_t(zero)], size_t(spanBytes()));
+  else
+    forEachElement(0, elements(), [&](int64_t byte) { std::memcpy(&memory[size_t(byte - zero)], &storage[size_t(byte)], size_t(sizeOf(dtype))); });
 }
 
 void TensorImage::copyFrom(std::span<const std::byte> memory) {
-  forEachElement([&](int64_t byte) { std::memcpy(&storage[size_t(byte)], &memory[size_t(byte - zero)], size_t(sizeOf(dtype))); });
+  if (isDense()) std::memcpy(&storage[size_t(zero)], memory.data(), size_t(spanBytes()));
+  else
+    forEachElement(0, elements(), [&](int64_t byte) { std::memcpy(&storage[size_t(byte)], &memory[size_t(byte - zero)], size_t(sizeOf(dtype))); });
 }
 
 bool TensorImage::intactAround() const {
   const auto isPoison = [](std::byte byte) { return byte == poison; };
   const auto begin = storage.begin(), end = storage.end();
   if (!std::all_of(begin, begin + zero, isPoison) || !std::all_of(end - margin, end, isPoison)) return false;
-  if (elements() * sizeOf(dtype) == spanBytes()) return true;  // no gaps
+  if (isDense()) return true;
   std::vector<std::byte> others = storage;
-  forEachElement([&](int64_t byte) { std::fill_n(others.begin() + byte, sizeOf(dtype), poison); });
+  forEachElement(0, elements(), [&](int64_t byte) { std::fill_n(others.begin() + byte, sizeOf(dtype), poison); });
   return std::all_of(others.begin(), others.end(), isPoison);
 }
 

@@ -23,8 +23,8 @@ public:
   /// A value of a kernel in a layout.
   TensorImage(const Kernel &kernel, int value, const Layout &layout);
 
-  /// Element n of the logical row-major order becomes value(n), rounded to the type.
-  void fill(const std::function<double(int64_t n)> &value);
+  /// Element n of the logical row-major order becomes value(n), rounded to the type. Asked from several threads where there are more than one.
+  void fill(const std::function<double(int64_t n)> &value, int threads = 1);
   double at(std::span<const int64_t> coordinates) const;
   void set(std::span<const int64_t> coordinates, double value);
   /// Elements alone, to and from other memory in the same layout; `memory` starts at element zero.
@@ -45,9 +45,11 @@ public:
 
 private:
   int64_t position(std::span<const int64_t> coordinates) const;
-  /// Calls visit(byte position) for every element in logical order.
+  /// Whether elements fill all bytes between the first and the last.
+  bool isDense() const { return elements() * sizeOf(dtype) == spanBytes(); }
+  /// Calls visit(byte position) for the elements from `begin` to before `end`, in logical order.
   template <typename Visit>
-  void forEachElement(Visit visit) const;
+  void forEachElement(int64_t begin, int64_t end, Visit visit) const;
 
   DType dtype;
   std::vector<int64_t> extents, strides;

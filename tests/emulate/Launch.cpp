@@ -99,11 +99,10 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration, co
     case codegen::Parameter::Kind::dropoutKey:
       passPointer(&key);
       break;
-    case codegen::Parameter::Kind::dropoutStream: {
-      const Attribute &stream = kernel.body[parameter.index].attributes.at("stream");
-      addresses.push_back(&numbers.emplace_back(uint32_t(std::get<int64_t>(stream))));
+    case codegen::Parameter::Kind::dropoutStream:
+    case codegen::Parameter::Kind::dropoutOuter:
+      addresses.push_back(&numbers.emplace_back(numberOf(parameter, kernel)));
       break;
-    }
     }
   }
 

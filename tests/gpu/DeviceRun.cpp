@@ -72,7 +72,8 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, co
       arguments.pass(key.address());
       break;
     case dropoutStream:
-      arguments.pass(uint32_t(std::get<int64_t>(kernel.body[size_t(parameter.index)].attributes.at("stream"))));
+    case dropoutOuter:
+      arguments.pass(numberOf(parameter, kernel));
       break;
     }
   }

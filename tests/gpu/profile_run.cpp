@@ -5,8 +5,7 @@
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/Driver.h"
-#include "tests/support/TemporaryTestFolder.h"
-#include "tests/unit/SampleProblems.h"
+#include "tests/unit/ProfileSamples.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
 
@@ -35,20 +34,7 @@ ProfileRunOptions gpuOptions() {
   return options;
 }
 
-struct TestStore {
-  weft::test::TemporaryTestFolder folder;
-  runtime::ProfileStore store{folder.path() / "a.db", runtime::ProfileStore::Mode::create, "h200"};
-};
-
-select::Problem chain() {
-  ProblemBuilder builder({{'j', 2048}, {'i', 4096}});
-  const int x = builder.argument("x"), z = builder.argument("z");
-  const int a = builder.op("a", {x}), b = builder.op("b", {a, z});
-  builder.result(builder.op("c", {b}));
-  builder.everyOpAlone();
-  builder.candidate({0, 1, 2});
-  return builder.problem;
-}
+select::Problem chain() { return profiledChain(2048, 4096); }
 
 runtime::KernelJob jobOf(const std::string &entry, const std::string &text) {
   const std::vector<runtime::BuildResult> built = buildAll({{.name = entry, .text = text, .entry = entry, .architecture = architecture(), .extraFlags = {}}});

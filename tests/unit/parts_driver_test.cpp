@@ -1,4 +1,5 @@
 // Kernels in parts: attention's scores a few heads at a time, with the same results.
+#include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/Families.h"
@@ -6,6 +7,7 @@
 #include "tests/unit/SampleKernels.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/PlanConfiguration.h"
+#include "tools/driver/PartsSpace.h"
 #include "tools/driver/PlanParts.h"
 
 #include <catch2/catch.hpp>
@@ -184,6 +186,71 @@ TEST_CASE("a part draws the dropout masks of the whole") {
         }
   CHECK(dropped > 1000);
   CHECK(differentFromStart > 1000);
+}
+
+TEST_CASE("parts of a dropout are one text, and their places arguments") {
+  samples::KernelBuilder builder("dropout", extents);
+  const int x = builder.input("x", "hbjk");
+  const int y = builder.op("dropout", OperatorClass::elementwise, {x}, "y", "hbjk");
+  builder.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
+  const Kernel whole = builder.build({y}), first = onPart(whole, "h", 0, 3), second = onPart(whole, "h", 3, 3);
+  CHECK(canonicalText(first) == canonicalText(second));
+  CHECK(canonicalText(first) != canonicalText(whole));
+  Configuration configuration;
+  forEachConfiguration(first, findDevice("h200"), {}, [&](const Configuration &candidate) {
+    configuration = candidate;
+    return false;
+  });
+  const codegen::EmittedKernel one = codegen::emit(first, configuration, "sm_90a"), other = codegen::emit(second, configuration, "sm_90a");
+  CHECK(one.text == other.text);
+  const auto place = std::ranges::find(one.parameters, codegen::Parameter::Kind::dropoutOuter, &codegen::Parameter::kind);
+  REQUIRE(place != one.parameters.end());
+  CHECK(codegen::numberOf(*place, first) == 0);
+  CHECK(codegen::numberOf(*place, second) == 6);  // 3 heads of 2 batches come before
+}
+
+TEST_CASE("a part takes the fastest of its rows, and without any the whole's knobs") {
+  const auto analytic = analyticCostModel(findDevice("h200"));
+  Attention whole(*analytic);
+  runInParts(whole.planned, whole.viewOf, {.count = 2, .prices = analytic.get()});
+  const ChosenKernel &softmax = whole.planned.kernels[1];
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  std::vector<Configuration> rows;
+  LayoutConstraints layouts;
+  layouts.inputs = {softmax.configuration.inputs[0]};
+  layouts.outputs = {softmax.configuration.outputs[0]};
+  forEachConfiguration(softmax.kernel, findDevice("h200"), layouts, [&](const Configuration &candidate) {
+    if (candidate.knobs != softmax.configuration.knobs) rows.push_back(candidate);
+    return rows.size() < 3;
+  });
+  REQUIRE(rows.size() == 3);
+  for (size_t n = 0; n < rows.size(); ++n)
+    addRow(profile, softmax.kernel, rows[n], {.seconds = n == 1 ? 1e-6 : 2e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+  const auto measured = measuredCostModel(findDevice("h200"), profile, "profile p", false);
+  Attention parts(*analytic);
+  runInParts(parts.planned, parts.viewOf, {.count = 2, .prices = measured.get()});
+  CHECK(parts.planned.kernels[1].configuration.knobs == rows[1].knobs);
+  CHECK(parts.planned.plan.kernels[1].knobs == toJson(rows[1].knobs, parts.planned.kernels[1].kernel));
+  CHECK(parts.planned.plan.kernels[1].measured);
+  CHECK(parts.planned.plan.kernels[1].seconds == 1e-6);
+  CHECK_FALSE(parts.planned.plan.kernels[0].measured);
+  CHECK(parts.planned.kernels[0].configuration.knobs == whole.planned.kernels[0].configuration.knobs);
+}
+
+TEST_CASE("a profile for plans in parts has every kernel of theirs once") {
+  const auto model = analyticCostModel(findDevice("h200"));
+  std::vector<PlannedKernels> plans;
+  for (const int count : {2, 6, 2}) {
+    Attention parts(*model);
+    runInParts(parts.planned, parts.viewOf, {.count = count, .prices = model.get()});
+    plans.push_back(parts.planned);
+  }
+  const ProfileSpace space = partsSpace(plans, *model, {});
+  REQUIRE(space.kernels.size() == 2);  // softmax on a batch, and on a head of all batches
+  CHECK(space.kernels[0].kernel.axes != space.kernels[1].kernel.axes);
+  CHECK(space.items.size() >= 8);
+  std::set<std::string> lines;
+  for (const ProfileItem &item : space.items) CHECK(lines.insert(item.subject + item.line).second);
 }
 
 TEST_CASE("no parts along what is reduced, compared or drawn from another origin") {

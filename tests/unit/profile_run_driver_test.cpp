@@ -1,8 +1,7 @@
 // What a profile measures, and its run with a measurer that needs no GPU: order, resumption, failures, budget, lost GPUs; rank
 // correlation; selection from what was measured.
 #include "kernel/Error.h"
-#include "tests/support/TemporaryTestFolder.h"
-#include "tests/unit/SampleProblems.h"
+#include "tests/unit/ProfileSamples.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
 #include "tools/driver/RankCorrelation.h"
@@ -17,19 +16,10 @@
 using namespace weft;
 using namespace weft::driver;
 using namespace weft::samples;
-using weft::test::TemporaryTestFolder;
 
 namespace {
 
-select::Problem chain() {
-  ProblemBuilder builder({{'j', 64}, {'i', 256}});
-  const int x = builder.argument("x"), z = builder.argument("z");
-  const int a = builder.op("a", {x}), b = builder.op("b", {a, z});
-  builder.result(builder.op("c", {b}));
-  builder.everyOpAlone();
-  builder.candidate({0, 1, 2});
-  return builder.problem;
-}
+select::Problem chain() { return profiledChain(64, 256); }
 
 ProfileSpace chainSpace() { return profileSpace({chain(), chain()}, {}, *analyticCostModel(findDevice("h200")), {}); }
 
@@ -69,11 +59,6 @@ ProfileRunOptions fakeOptions(size_t lives = std::numeric_limits<size_t>::max())
   options.build = pretendToBuild;
   return options;
 }
-
-struct TestStore {
-  TemporaryTestFolder folder;
-  runtime::ProfileStore store{folder.path() / "a.db", runtime::ProfileStore::Mode::create, "h200"};
-};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/MemoryLimit.h"
+#include "tools/driver/PartsChoice.h"
 #include "tools/driver/PinAdvice.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/VariantFile.h"
@@ -354,6 +355,7 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   if (!pins.empty()) copies = copy(proposed);
   selected = selectAll(std::move(proposed), pins);
   if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
+  else chooseParts(*this, selected);
   for (size_t index = 0; index < pins.size(); ++index) {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));

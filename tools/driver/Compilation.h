@@ -58,11 +58,21 @@ struct DroppedVariant {
 /// A plan that was timed as a whole (compile --measure).
 struct TimedPath {
   std::string variant;
-  double predicted = 0;   ///< seconds
+  int parts = 1;
+  double predicted = 0;   ///< seconds, of its kernels one by one
+  double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
   bool chosen = false;
   std::optional<runtime::PlanMeasurement> measurement = {};
   std::string problem = {};                 ///< why there is no measurement
   std::vector<std::string> different = {};  ///< steps that the predicted best plan of the same variant lacks
+};
+
+/// A path whose kernels around its largest temporary run in so many parts (PartsChoice.h).
+struct PricedParts {
+  int parts = 1;
+  double seconds = 0;     ///< predicted, as a whole graph
+  double sumSeconds = 0;  ///< of its kernels' prices
+  int64_t workspaceBytes = 0;
 };
 
 struct Selected {
@@ -71,8 +81,9 @@ struct Selected {
   std::vector<PinRegret> pins;
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
   size_t chosen = 0;                       ///< the variant that the artifact holds
-  std::optional<select::Plan> chosenPath;  ///< its path, where measuring or a limit of memory chose it
+  std::optional<select::Plan> chosenPath;  ///< its path, where measuring, parts or a limit of memory chose it
   int parts = 1;                           ///< in how many its largest temporary is computed (PlanParts.h)
+  std::vector<PricedParts> pricedParts;    ///< what these were chosen from; empty where there was no choice
   const SelectedVariant &best() const { return variants[chosen]; }
   const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
 };

@@ -6,6 +6,7 @@
 #include "runtime/Sha256.h"
 #include "runtime/Stamps.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PlanParts.h"
 
 namespace weft::driver {
 namespace {
@@ -14,23 +15,12 @@ using codegen::Parameter;
 
 constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
 
-std::string kindOf(Parameter::Kind kind) {
-  switch (kind) {
-    case Parameter::Kind::input: return "input";
-    case Parameter::Kind::output: return "output";
-    case Parameter::Kind::dropoutKey: return "dropoutKey";
-    case Parameter::Kind::dropoutStream: return "dropoutStream";
-  }
-  throw Error::checkFailed("unknown parameter kind {}", int(kind));
-}
-
 runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::PlanKernel &entry, const Kernel &kernel) {
-  runtime::PlanParameter result{.kind = kindOf(parameter.kind), .name = parameter.name, .type = parameter.type};
+  runtime::PlanParameter result{.kind = std::string(nameOf(parameter.kind)), .name = parameter.name, .type = parameter.type};
   const size_t index = size_t(parameter.index);
   if (parameter.kind == Parameter::Kind::input) result.tensor = entry.inputs.at(index);
   if (parameter.kind == Parameter::Kind::output) result.tensor = entry.outputs.at(index);
-  if (parameter.kind == Parameter::Kind::dropoutStream)
-    result.value = std::get<int64_t>(kernel.body.at(index).attributes.at("stream"));
+  if (isNumber(parameter.kind)) result.value = numberOf(parameter, kernel);
   return result;
 }
 
@@ -56,6 +46,15 @@ void removeText(runtime::PlanKernel &entry) {
   entry.staticSharedBytes = none.staticSharedBytes;
 }
 
+void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &emitted, const Kernel &kernel) {
+  entry.entry = emitted.entry;
+  entry.grid = emitted.launch.grid;
+  entry.block = emitted.launch.block;
+  entry.sharedBytes = emitted.launch.sharedBytes;
+  entry.parameters.clear();
+  for (const Parameter &parameter : emitted.parameters) entry.parameters.push_back(planParameter(parameter, entry, kernel));
+}
+
 void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture, const NotesOf &notesOf,
              EmittedPlan &emitted) {
   runtime::PlanKernel &entry = planned.plan.kernels[index];
@@ -64,27 +63,31 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
   entry.library.reset();
   if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) entry.library = libraryEntry(entry, chosen);
   if (!hasText(chosen.configuration.knobs)) return removeText(entry);
+  const std::string name = entry.part ? wholeName(entry) : entry.name;
+  Kernel named = chosen.kernel;
+  named.name = name;
   const codegen::Provenance provenance{
       .position = fmt::format("kernel {} of {}, forward", index + 1, planned.plan.model),
       .ops = entry.ops,
       .notes = notesOf(chosen)};
-  const codegen::EmittedKernel kernel = codegen::emit(chosen.kernel, chosen.configuration, architecture, provenance);
+  const codegen::EmittedKernel kernel = codegen::emit(named, chosen.configuration, architecture, provenance);
+  describeLaunch(entry, kernel, chosen.kernel);
+  for (size_t request = 0; entry.part && request < emitted.requests.size(); ++request)
+    if (emitted.requests[request].name == name && emitted.requests[request].text == kernel.text) {  // of an earlier part
+      entry.source = "kernels/" + name + ".cu";
+      emitted.kernelsOfRequest[request].push_back(index);
+      return;
+    }
   const Cost &cost = chosen.cost;
   if (cost.measured && (cost.stale || (cost.source != "-" && cost.source != sourceHash(kernel.text))))
     planned.plan.notes.push_back(fmt::format("kernel {}: stale, its time is of an older {}", entry.name, cost.stale ? "version of its family" : "source"));
-  entry.entry = kernel.entry;
-  entry.source = "kernels/" + entry.name + ".cu";
-  entry.grid = kernel.launch.grid;
-  entry.block = kernel.launch.block;
-  entry.sharedBytes = kernel.launch.sharedBytes;
-  entry.parameters.clear();
-  for (const Parameter &parameter : kernel.parameters)
-    entry.parameters.push_back(planParameter(parameter, entry, chosen.kernel));
+  const bool isTaken = emitted.sources.contains("kernels/" + name + ".cu");
+  entry.source = "kernels/" + (isTaken ? entry.name : name) + ".cu";
   emitted.sources[entry.source] = kernel.readable;
-  emitted.requests.push_back({.name = entry.name, .text = kernel.text, .entry = kernel.entry,
+  emitted.requests.push_back({.name = isTaken ? entry.name : name, .text = kernel.text, .entry = kernel.entry,
                               .architecture = architecture, .extraFlags = {}});
   emitted.readableEntries.push_back(kernel.readableEntry);
-  emitted.kernelOfRequest.push_back(index);
+  emitted.kernelsOfRequest.push_back({index});
 }
 
 /// The first lines of a log that a person needs; the rest is in the text NVRTC names.
@@ -118,7 +121,7 @@ void addSass(const runtime::Plan &plan, BuiltFiles &files) {
     return printNote(fmt::format("--keep sass: neither nvdisasm nor cuobjdump was found; looked for {}", fmt::join(disassembler.searched, ", ")));
   for (const runtime::PlanKernel &kernel : plan.kernels)
     if (!kernel.cubin.empty())
-      files.listings["sass/" + kernel.name + ".sass"] = runtime::disassemble(disassembler.program, files.cubins.at(kernel.cubin));
+      files.listings["sass/" + std::filesystem::path(kernel.source).stem().string() + ".sass"] = runtime::disassemble(disassembler.program, files.cubins.at(kernel.cubin));
 }
 
 }  // namespace
@@ -136,7 +139,7 @@ void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted) {
   options.headers = codegen::deviceHeaders();
   std::map<size_t, std::string> hashes;
   for (size_t index = 0; index < emitted.requests.size(); ++index)
-    hashes[emitted.kernelOfRequest[index]] = runtime::textHashOf(emitted.requests[index], options);
+    for (const size_t kernel : emitted.kernelsOfRequest[index]) hashes[kernel] = runtime::textHashOf(emitted.requests[index], options);
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     runtime::PlanKernel &kernel = plan.kernels[index];
     const std::string hash = kernel.library ? runtime::textHashOf(kernel) : hashes.contains(index) ? hashes[index] : "";
@@ -158,16 +161,18 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
   BuiltFiles files;
   for (size_t index = 0; index < results.size(); ++index) {
     const runtime::BuildResult &result = results[index];
-    runtime::PlanKernel &entry = plan.kernels[emitted.kernelOfRequest[index]];
     if (!result.error.empty())
-      throw Error::checkFailed("kernel '{}' does not build for {}: {}", entry.name, emitted.requests[index].architecture,
+      throw Error::checkFailed("kernel '{}' does not build for {}: {}", emitted.requests[index].name, emitted.requests[index].architecture,
                                firstLines(result.error, 20));
-    entry.cubin = runtime::cubinName(result.cubin);
-    entry.registers = result.registers;
-    entry.spillBytes = result.spillBytes;
-    entry.staticSharedBytes = result.staticSharedBytes;
-    files.cubins[entry.cubin] = result.cubin;
-    if (keep.keeps("ptx")) files.listings["ptx/" + entry.name + ".ptx"] = result.ptx;
+    for (const size_t kernel : emitted.kernelsOfRequest[index]) {
+      runtime::PlanKernel &entry = plan.kernels[kernel];
+      entry.cubin = runtime::cubinName(result.cubin);
+      entry.registers = result.registers;
+      entry.spillBytes = result.spillBytes;
+      entry.staticSharedBytes = result.staticSharedBytes;
+    }
+    files.cubins[runtime::cubinName(result.cubin)] = result.cubin;
+    if (keep.keeps("ptx")) files.listings["ptx/" + emitted.requests[index].name + ".ptx"] = result.ptx;
     ++(result.fromCache ? summary.fromCache : summary.built);
   }
   if (keep.keeps("sass")) addSass(plan, files);

@@ -13,12 +13,13 @@
 
 namespace weft::driver {
 
-/// Text of every kernel that has one (views and library products have none), with what is needed to build it.
+/// Text of every kernel that has one (views and library products have none), with what is needed to build it. Kernels that run in
+/// parts have one text.
 struct EmittedPlan {
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
   std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
   std::vector<std::string> readableEntries;     ///< the extern "C" name in the readable text, per request
-  std::vector<size_t> kernelOfRequest;          ///< index into plan.kernels
+  std::vector<std::vector<size_t>> kernelsOfRequest;  ///< indices into plan.kernels, per request
 };
 
 /// Lines of a kernel's header comment beyond what its own data says: why it is fused, and into what it is not.

@@ -52,6 +52,7 @@ struct ChoiceFlags {
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
   std::string maxMemory;
+  int parts = 1;  ///< 0: chosen (PartsChoice.h)
   int alternatives = 8;
 
   void declare(CLI::App &command);

@@ -3,8 +3,10 @@
 
 #include "kernel/Error.h"
 #include "runtime/ComparePlans.h"
+#include "runtime/GraphPrediction.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
+#include "tools/driver/PartsChoice.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/Report.h"
 
@@ -36,7 +38,7 @@ std::vector<std::string> otherSteps(const select::Problem &problem, const select
 }
 
 runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &selected, const RankedPath &ranked, const std::string &architecture) {
-  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path);
+  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path, ranked.parts);
   const EmittedPlan emitted = emitKernels(planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
   BuildSummary summary;
   runtime::Artifact artifact;
@@ -69,17 +71,33 @@ void MeasureFlags::open(const PhaseFlags &phases, std::optional<runtime::cuda::C
 std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Selected &selected, int count) {
   std::vector<RankedPath> found;
   std::set<std::string> seen;
-  const auto take = [&](size_t variant, const select::Plan &path, int most) {
-    if (int(found.size()) < most && seen.insert(launches(planOf(compilation, selected.variants[variant], path).plan)).second)
-      found.push_back({.variant = variant, .path = path});
+  const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
+  const auto take = [&](size_t variant, const select::Plan &path, int parts, int most) {
+    if (int(found.size()) >= most) return;
+    try {
+      const runtime::Plan plan = planOf(compilation, selected.variants[variant], path, parts).plan;
+      if ((limit && plan.workspaceBytes > *limit) || !seen.insert(launches(plan)).second) return;
+      const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      found.push_back({.variant = variant, .path = path, .parts = parts, .seconds = seconds, .sumSeconds = plan.predictedSeconds});
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported) throw;  // not in so many parts
+    }
   };
   const auto takeVariants = [&](int most) {
-    for (size_t variant = 0; variant < selected.variants.size(); ++variant) take(variant, selected.variants[variant].selection.best(), most);
+    for (size_t variant = 0; variant < selected.variants.size(); ++variant) {
+      const SelectedVariant &one = selected.variants[variant];
+      take(variant, one.path(), one.fitted ? one.fitted->parts : selected.parts, most);
+    }
   };
-  takeVariants((count + 1) / 2);
-  for (const select::Plan &path : selected.variants.front().selection.kBest(count)) take(0, path, count);
+  take(selected.chosen, selected.path(), selected.parts, count);
+  std::string refusal;
+  std::vector<PricedParts> others = pricedParts(compilation, selected.best(), selected.path(), refusal);
+  std::ranges::stable_sort(others, {}, &PricedParts::seconds);
+  for (const PricedParts &other : others) take(selected.chosen, selected.path(), other.parts, (count + 1) / 2);
+  takeVariants((3 * count + 3) / 4);
+  for (const select::Plan &path : selected.best().selection.kBest(count)) take(selected.chosen, path, selected.parts, count);
   takeVariants(count);
-  std::ranges::stable_sort(found, {}, [](const RankedPath &one) { return one.path.seconds; });
+  std::stable_sort(found.begin() + 1, found.end(), [](const RankedPath &a, const RankedPath &b) { return a.seconds < b.seconds; });
   return found;
 }
 
@@ -90,7 +108,8 @@ void chooseByMeasuring(const Compilation &compilation, Selected &selected, const
   Progress progress;
   for (const RankedPath &one : ranked) {
     progress.show(fmt::format("building plan {}/{} to measure", plans.size() + 1, ranked.size()));
-    plans.push_back({.name = fmt::format("plan {} of {} (variant {})", plans.size() + 1, ranked.size(), selected.variants[one.variant].proposed.name()),
+    plans.push_back({.name = fmt::format("plan {} of {} (variant {}{})", plans.size() + 1, ranked.size(), selected.variants[one.variant].proposed.name(),
+                                         one.parts > 1 ? fmt::format(", {} parts", one.parts) : ""),
                      .artifact = buildInMemory(compilation, selected, one, target.architecture())});
   }
   progress.show(fmt::format("timing {} plans", plans.size()));
@@ -99,7 +118,7 @@ void chooseByMeasuring(const Compilation &compilation, Selected &selected, const
 
   for (size_t index = 0; index < ranked.size(); ++index) {
     const SelectedVariant &variant = selected.variants[ranked[index].variant];
-    TimedPath timed{.variant = variant.proposed.name(), .predicted = ranked[index].path.seconds, .chosen = index == comparison.kept,
+    TimedPath timed{.variant = variant.proposed.name(), .parts = ranked[index].parts, .predicted = ranked[index].sumSeconds, .predictedGraph = ranked[index].seconds, .chosen = index == comparison.kept,
                     .problem = comparison.times[index].problem,
                     .different = otherSteps(variant.selection.problem(), ranked[index].path, variant.selection.best())};
     if (const auto &measured = comparison.times[index].measurement)
@@ -109,6 +128,7 @@ void chooseByMeasuring(const Compilation &compilation, Selected &selected, const
   }
   selected.chosen = ranked[comparison.kept].variant;
   selected.chosenPath = ranked[comparison.kept].path;
+  selected.parts = ranked[comparison.kept].parts;
 }
 
 }  // namespace weft::driver

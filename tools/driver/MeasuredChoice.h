@@ -20,14 +20,18 @@ struct MeasureFlags {
   void open(const PhaseFlags &phases, std::optional<runtime::cuda::Context> &gpu) const;
 };
 
-/// A path and the variant it is of.
+/// A path, the variant it is of, and in how many parts it runs (PlanParts.h).
 struct RankedPath {
   size_t variant = 0;  ///< index into Selected::variants
   select::Plan path;
+  int parts = 1;
+  double seconds = 0;     ///< predicted, as a whole graph
+  double sumSeconds = 0;  ///< of its kernels' prices
 };
 
-/// At most `count` distinct plans in the order of their predicted times: the best of as many variants as fill half of the places,
-/// then the next best paths of the best variant, then the best of further variants. The predicted best is the first.
+/// At most `count` distinct plans, the chosen one first, then in the order of their predicted times. Half of the places are for the chosen path in
+/// other numbers of parts, by time; then come the best of as many variants as fill three quarters, the next best paths of the best
+/// variant, and the best of further variants. None needs more memory than --max-memory.
 std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Selected &selected, int count);
 
 /// Builds and times the plans, and makes the one to keep the chosen one of `selected`; what was measured is recorded there.

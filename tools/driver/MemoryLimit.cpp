@@ -2,7 +2,7 @@
 #include "tools/driver/MemoryLimit.h"
 
 #include "kernel/Error.h"
-#include "tools/driver/PlanParts.h"
+#include "tools/driver/PartsChoice.h"
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
@@ -11,9 +11,6 @@
 namespace weft::driver {
 namespace {
 
-/// Numbers of parts that are tried, up to all heads of a large model one by one.
-constexpr int partCounts[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64};
-
 /// The fastest plan of a variant that fits.
 struct Search {
   std::optional<FittedPath> fitted = {};
@@ -21,7 +18,7 @@ struct Search {
   std::string refusal = {};                                ///< why the first plan does not run in parts
 
   void consider(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int64_t limit) {
-    for (const int count : partCounts) {
+    for (const int count : partCounts(compilation.choiceFlags())) {
       std::optional<PlannedKernels> planned;
       try {
         planned = planOf(compilation, variant, path, count);

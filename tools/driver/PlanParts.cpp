@@ -2,11 +2,13 @@
 #include "tools/driver/PlanParts.h"
 
 #include "kernel/Error.h"
+#include "passes/configure/Families.h"
 #include "runtime/TensorLayout.h"
 #include "tools/driver/PlanConfiguration.h"
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 namespace weft::driver {
 namespace {
@@ -18,6 +20,9 @@ int axisNamed(const Kernel &kernel, const std::string &name) {
   if (found == kernel.axes.end()) throw Error::badInput("kernel '{}' has no axis {}", kernel.name, name);
   return int(found - kernel.axes.begin());
 }
+
+/// What a part's name has behind that of the whole: "__h4".
+std::string suffixOf(const runtime::PlanPart &part) { return fmt::format("__{}{}", part.axis, part.start); }
 
 /// The position of an axis among a value's; -1 if the value has none.
 int dimensionOf(const Kernel &kernel, int value, int axis) {
@@ -46,7 +51,7 @@ void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
     throw Error::badInput("kernel '{}' draws dropout masks along axis {}, which is not the outermost", whole.name, whole.axes[size_t(axis)].name);
   int64_t rows = start;
   for (size_t within = size_t(dimension) + 1; within + 2 < axes.size(); ++within) rows *= whole.axes[size_t(axes[within])].extent;
-  if (rows != 0) op.attributes["outer"] = rows;
+  op.attributes["outer"] = rows;  // also where it is zero: parts share one text
 }
 
 class PartsBuilder {
@@ -106,6 +111,8 @@ private:
       const std::vector<int> readers = readersOf(current);
       if (plan.kernels[size_t(chain.back())].outputs.size() != 1 || readers.size() != 1)
         refuse(fmt::format("'{}' has {} readers", tensor(current).name, readers.size()));
+      if (planned.kernels[size_t(readers.front())].entryPoint != planned.kernels[size_t(chain.front())].entryPoint)
+        refuse(fmt::format("'{}' is saved for another entry point", tensor(current).name));
       chain.push_back(readers.front());
       const int next = plan.kernels[size_t(readers.front())].outputs.front();
       const bool isInner = tensor(next).role == "temporary" && !isViewed(next) && 2 * tensor(next).bytes > tensor(largest).bytes;
@@ -152,7 +159,7 @@ private:
     chosen.kernel = onPart(whole.kernel, axisName, start, size);
     runtime::PlanKernel entry = plan.kernels[size_t(index)];
     entry.part = runtime::PlanPart{.region = index, .axis = axisName, .start = start, .size = size};
-    entry.name = chosen.kernel.name = fmt::format("{}__{}{}", entry.name, axisName, start);
+    entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.part);
     const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values, std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
         if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0) tensors[n] = partOf(tensors[n], at, start, size, innerPart);
@@ -164,16 +171,45 @@ private:
     place(entry.outputs, whole.kernel.outputs, chosen.configuration.outputs);
     for (size_t n = 0; n < entry.outputs.size(); ++n)
       if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n]) refuse(fmt::format("every part would write '{}'", tensor(entry.outputs[n]).name));
-    if (!legality(chosen.kernel, chosen.configuration, parts.prices->device()).isLegal)
-      refuse(fmt::format("kernel '{}' has no such configuration on a part", whole.kernel.name));
-    chosen.cost = parts.prices->cost(chosen.kernel, chosen.configuration);
+    configure(chosen, whole);
     describe(entry, chosen);
     cut.plan.kernels.push_back(std::move(entry));
     cut.kernels.push_back(std::move(chosen));
   }
 
+  /// The fastest of the part's rows under these layouts; without any, the whole's knobs or, where a part does not take them, the
+  /// best by the model. What is modelled is priced as far off as the model was of the whole.
+  void configure(ChosenKernel &part, const ChosenKernel &whole) const {
+    const Device &device = parts.prices->device();
+    for (const PricedConfiguration &row : parts.prices->measuredAs(part.kernel, part.configuration)) {
+      if (!legality(part.kernel, row.configuration, device).isLegal) continue;
+      part.configuration = row.configuration;
+      part.cost = row.cost;
+      return;
+    }
+    if (!legality(part.kernel, part.configuration, device).isLegal) takeBestModelled(part);
+    part.cost = parts.prices->cost(part.kernel, part.configuration);
+    const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
+    if (!part.cost.measured && whole.cost.measured && modelled > 0) part.cost.seconds *= whole.cost.seconds / modelled;
+  }
+
+  void takeBestModelled(ChosenKernel &part) const {
+    LayoutConstraints constraints;
+    constraints.inputs.assign(part.configuration.inputs.begin(), part.configuration.inputs.end());
+    constraints.outputs.assign(part.configuration.outputs.begin(), part.configuration.outputs.end());
+    std::optional<std::pair<double, Configuration>> best;
+    forEachConfiguration(part.kernel, parts.prices->device(), constraints, [&](const Configuration &candidate) {
+      const double seconds = analytic->cost(part.kernel, candidate).seconds;
+      if (!best || seconds < best->first) best.emplace(seconds, candidate);
+      return true;
+    });
+    if (!best) refuse(fmt::format("kernel '{}' has no configuration on a part", part.kernel.name));
+    part.configuration = std::move(best->second);
+  }
+
   void describe(runtime::PlanKernel &entry, const ChosenKernel &chosen) const {
     entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
+    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
     entry.seconds = chosen.cost.seconds;
     entry.measured = chosen.cost.measured;
     entry.bytesMoved = chosen.cost.bytesMoved;
@@ -251,6 +287,7 @@ private:
   runtime::Plan &plan;
   std::vector<int> &viewOf;
   const Parts &parts;
+  const std::unique_ptr<CostModel> analytic = analyticCostModel(parts.prices->device());
   std::vector<int> chain;  ///< kernels
   std::vector<int> inner;  ///< tensors between them: inner[n] is computed by chain[n] and read by chain[n + 1] alone
 };
@@ -272,6 +309,11 @@ Kernel onPart(const Kernel &kernel, const std::string &axisName, int64_t start, 
     if (op.name == "dropout") shiftDropout(op, kernel, axis, start);
   }
   return part;
+}
+
+std::string wholeName(const runtime::PlanKernel &part) {
+  const std::string suffix = part.part ? suffixOf(*part.part) : "";
+  return part.name.ends_with(suffix) ? part.name.substr(0, part.name.size() - suffix.size()) : part.name;
 }
 
 void runInParts(PlannedKernels &planned, std::vector<int> &viewOf, const Parts &parts) {

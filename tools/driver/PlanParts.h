@@ -19,6 +19,12 @@ struct Parts {
 /// that is reduced, indices beyond its extent, an op that takes elements from other coordinates.
 Kernel onPart(const Kernel &kernel, const std::string &axis, int64_t start, int64_t size);
 
+/// Share of a plan's time that a smaller workspace may cost (PartsChoice.h).
+inline constexpr double timeForMemory = 0.02;
+
+/// The name of the kernel that a part is of.
+std::string wholeName(const runtime::PlanKernel &part);
+
 /// Replaces the kernels around the largest temporary of a plan without buffers: part by part, operands and results of the whole
 /// as views (`viewOf`, by tensor). Throws Error(unsupported) saying why when they cannot run in so many parts.
 void runInParts(PlannedKernels &planned, std::vector<int> &viewOf, const Parts &parts);

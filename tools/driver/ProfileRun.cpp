@@ -53,11 +53,8 @@ std::string oneLine(const std::string &text) {
 runtime::KernelJob jobOf(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin) {
   runtime::KernelJob job{.cubin = cubin, .entry = emitted.entry, .grid = emitted.launch.grid, .block = emitted.launch.block,
                          .sharedBytes = emitted.launch.sharedBytes, .arguments = {}, .inputBytes = {}, .outputBytes = {}, .zeroInputs = {}};
-  using Kind = codegen::Parameter::Kind;
-  const std::map<Kind, std::string> kinds = {{Kind::input, "input"}, {Kind::output, "output"}, {Kind::dropoutKey, "dropoutKey"},
-                                             {Kind::dropoutStream, "dropoutStream"}};
   for (const codegen::Parameter &parameter : emitted.parameters)
-    job.arguments.push_back({.kind = kinds.at(parameter.kind), .index = parameter.index});
+    job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)), .index = parameter.index});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     job.inputBytes.push_back(kernel.bytes(kernel.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;

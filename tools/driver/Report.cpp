@@ -23,11 +23,19 @@ json modelReport(const models::Description &description) {
 json measuredReport(const std::vector<TimedPath> &timed) {
   json list = json::array();
   for (const TimedPath &one : timed) {
-    list.push_back({{"variant", one.variant}, {"chosen", one.chosen}, {"predicted", one.predicted}, {"different", one.different}});
+    list.push_back({{"variant", one.variant}, {"parts", one.parts}, {"chosen", one.chosen}, {"predicted", one.predicted}, {"predictedGraph", one.predictedGraph}, {"different", one.different}});
     if (one.measurement)
       list.back().update({{"measured", one.measurement->seconds}, {"spread", one.measurement->spread}, {"ratio", one.measurement->ratio}});
     else list.back()["notMeasured"] = one.problem;
   }
+  return list;
+}
+
+json partsReport(const Selected &selected) {
+  json list = json::array();
+  for (const PricedParts &one : selected.pricedParts)
+    list.push_back({{"parts", one.parts}, {"seconds", one.seconds}, {"sumSeconds", one.sumSeconds}, {"workspace", one.workspaceBytes},
+                    {"chosen", one.parts == selected.parts}});
   return list;
 }
 
@@ -191,6 +199,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
           {"pins", pins},
           {"measuredPlans", measuredReport(selected.timed)},
+          {"parts", partsReport(selected)},
           {"movement", movementReport(best.selection.problem(), planned)},
           {"memory", memoryReport(planned.plan)},
           {"generated", generatedHashes(emitted.sources)},

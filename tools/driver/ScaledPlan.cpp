@@ -58,11 +58,17 @@ struct ScaledSource {
   std::map<std::string, int64_t> dims;
 };
 
+/// Whether the plan runs in parts, the artifact's says.
+ChoiceFlags withoutParts(ChoiceFlags choices) {
+  choices.parts = 1;
+  return choices;
+}
+
 /// The model compiled anew, in memory.
 class ScaledModel {
 public:
   ScaledModel(const ScaledSource &source, const TargetFlags &target, bool inParts)
-      : target(target), compilation(source.model, source.choices, target) {
+      : target(target), compilation(source.model, withoutParts(source.choices), target) {
     compilation.import(source.first);
     const Selected selected = compilation.select(compilation.propose(source.first));
     const select::Selection &selection = selected.best().selection;

@@ -75,8 +75,6 @@ int run(const CompileFlags &flags, bool json) {
   if (last >= Phase::emit && !flags.output.empty()) runtime::checkOutputFolder(flags.output);
   std::optional<runtime::cuda::Context> gpu;
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
-  if (flags.measure.asked() && flags.choices.maxMemoryBytes())
-    throw Error::badInput("--measure chooses among plans of any size: it goes without --max-memory");
   if (first >= Phase::lower)
     return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .last = last}, json);
   if (last == Phase::differentiate && !flags.model.train)

@@ -19,13 +19,14 @@ namespace {
 void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &edited, EmittedPlan &emitted,
                runtime::Plan &plan) {
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
-    runtime::PlanKernel &kernel = plan.kernels[emitted.kernelOfRequest[index]];
-    if (std::find(edited.begin(), edited.end(), kernel.source) == edited.end()) continue;
-    const std::string &text = before.sources.at(kernel.source);
-    emitted.sources[kernel.source] = text;
+    const std::string source = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
+    if (std::find(edited.begin(), edited.end(), source) == edited.end()) continue;
+    const std::string &text = before.sources.at(source);
+    emitted.sources[source] = text;
     emitted.requests[index].text = text;
-    emitted.requests[index].entry = kernel.entry = emitted.readableEntries[index];
-    plan.notes.push_back(kernel.source + " was edited by hand");
+    emitted.requests[index].entry = emitted.readableEntries[index];
+    for (const size_t kernel : emitted.kernelsOfRequest[index]) plan.kernels[kernel].entry = emitted.readableEntries[index];
+    plan.notes.push_back(source + " was edited by hand");
   }
 }
 

@@ -60,7 +60,7 @@ std::string lines(const std::string &name, const KeyParts &parts, const std::str
 Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
   if (nvrtc.library.empty()) throw Error::unsupported("no NVRTC: its version is part of every key");
-  const std::string wanted = name.empty() ? "" : findKernel(artifact.plan, name).name;
+  const std::string wanted = name.empty() ? "" : findKernel(artifact.plan, name).source;
   const auto costModel = analyticCostModel(findDevice(artifact.plan.device));
   Replanned replanned = replan(artifact, *costModel, folder);
   const EmittedPlan emitted = emitKernels(replanned.planned, artifact.plan.target, [](const ChosenKernel &) {
@@ -71,8 +71,9 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
   const std::vector<KeyParts> cached = cachedParts();
   Explanation result{.text = "", .json = json::object()};
-  for (const runtime::BuildRequest &request : emitted.requests) {
-    if (!wanted.empty() && request.name != wanted) continue;
+  for (size_t index = 0; index < emitted.requests.size(); ++index) {
+    const runtime::BuildRequest &request = emitted.requests[index];
+    if (!name.empty() && replanned.planned.plan.kernels[emitted.kernelsOfRequest[index].front()].source != wanted) continue;
     const KeyParts parts = runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
     const bool hit = cache.find(runtime::keyOf(parts)).has_value();
     const std::vector<std::string> changed = hit ? std::vector<std::string>() : nearestMiss(parts, cached);

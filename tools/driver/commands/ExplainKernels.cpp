@@ -4,6 +4,7 @@
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/MemoryReport.h"
+#include "tools/driver/PlanParts.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
@@ -132,13 +133,24 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
   return text;
 }
 
+/// In how many parts the kernels around the largest temporary could run, and why so many were chosen.
+std::string partsLines(const json &parts) {
+  if (parts.size() < 2) return "";
+  Table table({{"", left}, {"parts", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}});
+  for (const json &one : parts)
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
+                  formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>())});
+  return fmt::format("parts: {}\n{}", fmt::format("the smallest workspace within {:.0f}% of the fastest whole graph, as predicted", 100 * timeForMemory), table.print());
+}
+
 /// The plans that were timed as whole graphs, the chosen one marked.
 std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
   if (plans.empty() || !plan.measurement) return "";
   Table table({{"", left}, {"plan", left}, {"predicted", right}, {"measured", right}, {"ratio", right}, {"other than its variant's best by", left}});
   for (const json &one : plans) {
     const bool measured = one.contains("measured");
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"], formatSeconds(one["predicted"].get<double>()),
+    const int parts = one.value("parts", 1);
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} parts", parts) : ""), formatSeconds(one["predicted"].get<double>()),
                   measured ? formatSeconds(one["measured"].get<double>()) : "-", measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
                   measured ? fmt::format("{}", fmt::join(one["different"].get<std::vector<std::string>>(), "; ")) : one["notMeasured"].get<std::string>()});
   }
@@ -180,12 +192,12 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
                   known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
                   familyLabel(kernel.family), runnerUp(kernel)});
   }
-  const json timed = artifact.report.value("measuredPlans", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + memoryLine(plan) + footnotes(plan),
+  const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array());
+  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts) + memoryLine(plan) + footnotes(plan),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"costModel", plan.costModel}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
-                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}}};
+                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {

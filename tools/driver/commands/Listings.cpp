@@ -122,7 +122,10 @@ std::string evidenceOf(const select::Statistics &total, const select::Plan &plan
                             formatLargeCount(total.prunedConfigurations), formatCount(total.prunedTransposes));
 }
 
-std::string proof(const select::Statistics &statistics) {
+std::string proof(const Selected &selected) {
+  const select::Statistics &statistics = selected.best().selection.statistics();
+  const double dearer = selected.path().seconds / selected.best().selection.best().seconds - 1;
+  if (dearer > 0) return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory", 100 * dearer);
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
   return fmt::format("; no plan of its variant is more than {:.2f}% faster", 100 * statistics.mostGain);
 }
@@ -131,14 +134,14 @@ std::string proof(const select::Statistics &statistics) {
 
 std::string selectionLine(const Selected &selected) {
   const select::Statistics total = sumOf(selected.variants);
-  const std::string evidence = evidenceOf(total, selected.best().selection.best());
+  const std::string evidence = evidenceOf(total, selected.path());
   std::string dropped;
   for (const DroppedVariant &variant : selected.dropped)
     dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);
   return dropped + evidence + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
                      selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
                      formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
-                     proof(selected.best().selection.statistics()));
+                     proof(selected));
 }
 
 }  // namespace weft::driver

@@ -4,6 +4,8 @@
 #include "runtime/ProfileStore.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PartsSpace.h"
+#include "tools/driver/Planning.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
 #include "tools/driver/commands/Commands.h"
@@ -27,7 +29,7 @@ struct ProfileFlags {
   std::string store, gpus = "1";
   double budgetSeconds = 0;
   int timeoutSeconds = 60;
-  bool dryRun = false;
+  bool dryRun = false, partsOnly = false;
   ProfileSpaceOptions space;
 };
 
@@ -125,9 +127,8 @@ std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
   return text;
 }
 
-int measure(const ProfileFlags &flags, bool json) {
-  const Device &device = flags.target.device();
-  const std::string architecture = flags.target.architecture();
+/// What selection may ask for.
+ProfileSpace wholeSpace(const ProfileFlags &flags) {
   TargetFlags modelled = flags.target;
   modelled.profile = "none";
   Compilation compilation(flags.model, flags.choices, modelled);
@@ -135,32 +136,72 @@ int measure(const ProfileFlags &flags, bool json) {
   const std::vector<select::Problem> problems = compilation.problems(compilation.propose(Phase::import));
   select::Options selection;
   selection.free = flags.choices.free;
-  const ProfileSpace space = profileSpace(problems, selection, compilation.costModel(), flags.space);
+  return profileSpace(problems, selection, compilation.costModel(), flags.space);
+}
+
+/// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h).
+ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile) {
+  TargetFlags target = flags.target;
+  target.profile = profile;
+  target.strict = false;
+  Compilation compilation(flags.model, flags.choices, target);
+  compilation.import(Phase::import);
+  const Selected selected = compilation.select(compilation.propose(Phase::import));
+  std::vector<PlannedKernels> plans;
+  constexpr int mostParts = 16;  // smaller ones are chosen for want of memory alone
+  for (const PricedParts &priced : selected.pricedParts)
+    if (priced.parts > 1 && priced.parts <= mostParts) plans.push_back(planOf(compilation, selected.best(), selected.path(), priced.parts));
+  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space);
+}
+
+struct MeasuredSpace {
+  ProfileSpace space;
+  ProfileOutcome outcome;
+};
+
+/// Measures the space into the store, and says what it is.
+MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space, const ProfileFlags &flags, double budgetSeconds) {
+  fmt::print(stderr, "{}", space.describe(false));
+  const Device &device = flags.target.device();
+  const std::string architecture = flags.target.architecture();
+  ProfileConsole console;
+  const InterruptGuard guard;
+  ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = budgetSeconds,
+                            .interrupted = &interrupted,
+                            .startMeasurer = [&](int gpu, const std::atomic<bool> &cancelled) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled); },
+                            .build = buildQuietly, .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
+  ProfileOutcome outcome = runProfile(space, store, options);
+  console.clear();
+  return {.space = std::move(space), .outcome = std::move(outcome)};
+}
+
+/// Returns the exit code.
+int report(const MeasuredSpace &measured, const runtime::ProfileStore &store, const std::string &path, bool json) {
+  const ProfileReport report = reportOf(measured.space, store.read());
+  if (json) printResult(toJson(measured.outcome, report, path));
+  else printResult(endLine(measured.outcome, path) + print(report));
+  constexpr int interruptedCode = 130;
+  return measured.outcome.end == ProfileEnd::interrupted ? interruptedCode : 0;
+}
+
+/// First what whole kernels need; then, of the plan that these rows choose, what its parts need.
+int measure(const ProfileFlags &flags, bool json) {
+  const auto begin = std::chrono::steady_clock::now();
+  ProfileSpace space = flags.partsOnly ? spaceOfParts(flags, flags.target.profile) : wholeSpace(flags);
   if (flags.dryRun) {
     if (json) printResult(toJson(space));
     else printResult(space.describe(true));
     return 0;
   }
-  fmt::print(stderr, "{}", space.describe(false));
-  const std::string path = flags.store.empty() ? device.name + ".profile.db" : flags.store;
-  runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, device.name);
-  ProfileConsole console;
-  const InterruptGuard guard;
-  ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = flags.budgetSeconds,
-                            .interrupted = &interrupted,
-                            .startMeasurer = [&](int gpu, const std::atomic<bool> &cancelled) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled); },
-                            .build = buildQuietly, .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
-  const ProfileOutcome outcome = runProfile(space, store, options);
-  console.clear();
-  const ProfileReport report = reportOf(space, store.read());
-  if (json) printResult(toJson(outcome, report, path));
-  else printResult(endLine(outcome, path) + print(report));
-  constexpr int interruptedCode = 130;
-  return outcome.end == ProfileEnd::interrupted ? interruptedCode : 0;
-}
-
-void requireFiles(const MoveFlags &flags, const char *usage) {
-  if (flags.files.empty()) throw Error::badInput("{}", usage);
+  const std::string path = flags.store.empty() ? flags.target.device().name + ".profile.db" : flags.store;
+  runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, flags.target.device().name);
+  const MeasuredSpace whole = measureInto(store, std::move(space), flags, flags.budgetSeconds);
+  const double left = flags.budgetSeconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const bool isOver = whole.outcome.end != ProfileEnd::finished || (flags.budgetSeconds > 0 && left <= 0);
+  if (flags.partsOnly || isOver) return report(whole, store, path, json);
+  const int code = json ? 0 : report(whole, store, path, json);
+  const MeasuredSpace parts = measureInto(store, spaceOfParts(flags, path), flags, std::max(left, 0.0));
+  return std::max(code, report(json ? whole : parts, store, path, json));
 }
 
 /// All files as one profile.
@@ -226,6 +267,7 @@ Action addProfile(CLI::App &command) {
   command.add_option("--knob-factor", flags->space.knobFactor, "measure knobs within this factor of their layouts' best modelled time")
       ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
   command.add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")->capture_default_str()->type_name("N");
+  command.add_flag("--parts-only", flags->partsOnly, "measure only what plans in parts need, of the plan that --profile chooses");
   command.add_flag("--dry-run", flags->dryRun, "say what would be measured, and what the model prunes");
   command.require_subcommand(0, 1);
   Moves moves;

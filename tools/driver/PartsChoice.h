@@ -1,0 +1,29 @@
+// In how many parts the kernels around a plan's largest temporary run (PlanParts.h), when nobody says: a choice by time and memory.
+//
+// The rule: the smallest workspace of all plans that are predicted at most `timeForMemory` slower than the fastest. Predictions are of
+// whole graphs (runtime/GraphPrediction.h): small parts start more kernels and use each less well, but find in L2 what a whole
+// tensor of scores fetches from DRAM.
+#pragma once
+
+#include "tools/driver/Compilation.h"
+#include "tools/driver/PlanParts.h"
+
+#include <span>
+
+namespace weft::driver {
+
+/// Numbers of parts that are tried, up to all heads of a large model one by one; --parts leaves one.
+std::vector<int> partCounts(const ChoiceFlags &choices);
+
+/// Every way in which the path's kernels run, in the order of partCounts(). Those that cannot are left out; `refusal` gets the reason of
+/// the first.
+std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, std::string &refusal);
+
+/// The rule above, over what was priced; of equals the first. `priced` is not empty.
+size_t preferred(std::span<const PricedParts> priced);
+
+/// Chooses path and parts by the rule above among the paths of all variants that are as fast as the best but for `timeForMemory`. Throws
+/// Error(unsupported) when --parts asks for what none of them does.
+void chooseParts(const Compilation &compilation, Selected &selected);
+
+}  // namespace weft::driver

@@ -1,0 +1,13 @@
+// What a profile measures for plans in parts: their kernels are smaller than any of the graph, so that no row of a whole kernel serves them.
+#pragma once
+
+#include "tools/driver/PlanBuilder.h"
+#include "tools/driver/ProfileSpace.h"
+
+namespace weft::driver {
+
+/// The kernels of the plans that run on parts, in the layouts that they have there: of our own the `mostKnobs` best knobs by the model and
+/// those that the plan has, of the library every algorithm.
+ProfileSpace partsSpace(const std::vector<PlannedKernels> &plans, const CostModel &model, const ProfileSpaceOptions &options);
+
+}  // namespace weft::driver
