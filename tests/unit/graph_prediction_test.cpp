@@ -10,7 +10,7 @@ using namespace weft::runtime;
 namespace {
 
 PlanTensor tensor(int number, int buffer, int64_t bytes) {
-  return {.name = "t" + std::to_string(number), .dtype = "f16", .axes = {"x"}, .extents = {bytes / 2}, .order = {0}, .strides = {1}, .role = "temporary",
+  return {.name = "t" + std::to_string(number), .logical = {}, .dtype = "f16", .axes = {"x"}, .extents = {bytes / 2}, .order = {0}, .strides = {1}, .role = "temporary",
           .buffer = buffer, .bytes = bytes};
 }
 
