@@ -123,4 +123,28 @@ int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointer
   });
 }
 
+int weft_launch_kernel(weft_artifact *artifact, const char *kernel, const int *buffers, void *const *pointers, int count, void *stream) {
+  return guarded([&] {
+    artifact->context.makeCurrent();
+    const Executor &executor = artifact->executor;
+    const int index = executor.kernelIndex(kernel);
+    const Launchable *launchable = executor.launchable(index);
+    if (!launchable) return;
+    Bindings bindings = executor.ownBindings();
+    std::vector<cuda::DevicePointer> addresses(bindings.buffers.begin(), bindings.buffers.end());
+    for (int given = 0; given < count; ++given) {
+      if (buffers[given] < 0 || size_t(buffers[given]) >= addresses.size())
+        throw Error::badInput("kernel {}: the plan has no buffer {}; it has {}", kernel, buffers[given], addresses.size());
+      addresses[size_t(buffers[given])] = reinterpret_cast<cuda::DevicePointer>(pointers[given]);
+    }
+    const PlanKernel &one = executor.plan().kernels[size_t(index)];
+    for (const std::vector<int> *tensors : {&one.inputs, &one.outputs})
+      for (const int tensor : *tensors)
+        if (const PlanTensor &operand = executor.plan().tensors[size_t(tensor)]; addresses[size_t(operand.buffer)] == 0)
+          throw Error::badInput("kernel {}: {} lies in buffer {}, which only callers bring", kernel, operand.name, operand.buffer);
+    bindings.buffers = addresses;
+    launchable->enqueue(bindings, static_cast<cuda::StreamHandle *>(stream));
+  });
+}
+
 int64_t weft_device_bytes(const weft_artifact *artifact) { return artifact->executor.deviceBytes(); }

@@ -54,6 +54,10 @@ WEFT_API int weft_set_dropout_key(weft_artifact *artifact, uint64_t seed, uint64
  * them by events. */
 WEFT_API int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointers, int count, void *stream);
 
+/* Enqueues one kernel alone, as benches time it. `buffers`, `pointers`: memory of the caller in place of the plan's buffers (plan.json numbers
+ * them), as large and a multiple of 256 bytes; others keep the artifact's memory. A buffer that only callers bring must be given. A view runs nothing. */
+WEFT_API int weft_launch_kernel(weft_artifact *artifact, const char *kernel, const int *buffers, void *const *pointers, int count, void *stream);
+
 /* GPU memory that the artifact holds: workspace, parameters, and copies of what callers cannot bring directly. */
 WEFT_API int64_t weft_device_bytes(const weft_artifact *artifact);
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-GROUPS = ('encoder', 'norm', 'contraction', 'seed004', 'memory')
+GROUPS = ('encoder', 'norm', 'contraction', 'seed004', 'memory', 'table-a1')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -85,7 +85,7 @@ def run(chosen, settings):
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(json.dumps({'machine': where}) + '\n')
         for group in chosen.groups:
-            for result in importlib.import_module(f'.{group}', __package__).run(settings):
+            for result in importlib.import_module('.' + group.replace('-', '_'), __package__).run(settings):
                 results.append(result)
                 print(report.workload_table(result, ceilings) + '\n', flush=True)
                 lines.write(report.json_line(result, ceilings, group) + '\n')

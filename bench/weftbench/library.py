@@ -50,6 +50,12 @@ class Handle:
         self.check(self.library.weft_launch(self.pointer, ENTRY, (ctypes.c_void_p * len(addresses))(*addresses), len(addresses),
                                             ctypes.c_void_p(stream)))
 
+    def launch_kernel(self, name, memory, stream):
+        """One kernel on the given memory: addresses by buffer of the plan."""
+        count = len(memory)
+        self.check(self.library.weft_launch_kernel(self.pointer, name.encode(), (ctypes.c_int * count)(*memory), (ctypes.c_void_p * count)(*memory.values()),
+                                                   count, ctypes.c_void_p(stream)))
+
     def device_bytes(self):
         return self.library.weft_device_bytes(self.pointer)
 

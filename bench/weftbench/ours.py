@@ -77,6 +77,7 @@ class Artifact:
     """A loaded artifact. Launches go to torch's current stream, and can be captured there."""
 
     def __init__(self, settings, folder):
+        self.folder = folder
         self.plan = json.loads((folder / 'plan.json').read_text())
         self.handle = library.load(settings.library).open(folder)
         self.inputs, self.outputs = self.handle.tensors(library.INPUT), self.handle.tensors(library.OUTPUT)
@@ -116,6 +117,24 @@ class Artifact:
     def launch(self, inputs, outputs):
         """Inputs by the artifact's order; contiguous, as plans have them unless compiled with --free."""
         self.handle.launch([tensor.data_ptr() for tensor in [*inputs, *outputs]], torch.cuda.current_stream().cuda_stream)
+
+    def launched(self):
+        """Names of the kernels that run: views do not."""
+        return [kernel['name'] for kernel in self.plan['kernels'] if kernel['source'] or kernel.get('library')]
+
+    def kernel_memory(self, name):
+        """Fresh random memory for every buffer that holds an operand or a result of a kernel."""
+        kernel = next(one for one in self.plan['kernels'] if one['name'] == name)
+        used = {self.plan['tensors'][index]['buffer'] for index in kernel['inputs'] + kernel['outputs']}
+        sizes = dict.fromkeys(sorted(used), 0)
+        for tensor in self.plan['tensors']:
+            if tensor['buffer'] in sizes:
+                end = tensor['offset'] * DTYPES[tensor['dtype']].itemsize + tensor['bytes']
+                sizes[tensor['buffer']] = max(sizes[tensor['buffer']], end)
+        return {buffer: torch.randn(-(-size // 2), device='cuda', dtype=torch.float16) for buffer, size in sizes.items()}
+
+    def launch_kernel(self, name, memory):
+        self.handle.launch_kernel(name, {buffer: tensor.data_ptr() for buffer, tensor in memory.items()}, torch.cuda.current_stream().cuda_stream)
 
     def device_bytes(self):
         return self.handle.device_bytes()

@@ -60,6 +60,12 @@ def rate(amount, seconds, unit, scale):
 
 
 def workload_table(result, ceilings):
+    if hasattr(result, 'table'):
+        return result.table()
+    return contenders_table(result, ceilings)
+
+
+def contenders_table(result, ceilings):
     """One row a contender; 'weft is' tells how many times faster the best of ours is."""
     work = result.workload
     floor = statistics.floor_seconds(work.bytes_moved, work.flop, *ceilings)
@@ -92,7 +98,7 @@ def summary_table(results, ceilings):
     """One row a workload: ours, the best rival, the ratio, the floor."""
     rows = [['workload', 'weft ms', 'best rival ms', 'weft is', 'floor ms', 'best rival']]
     for result in results:
-        if not result.samples:
+        if not result.samples or hasattr(result, 'table'):  # such a result compares no two contenders
             continue
         floor = statistics.floor_seconds(result.workload.bytes_moved, result.workload.flop, *ceilings)
         ours, rival = result.best(result.ours()), result.best(result.rivals())

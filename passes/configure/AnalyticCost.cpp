@@ -53,6 +53,28 @@ double memoryUsageEfficiency(const Cost &cost, const Device &device) {
 
 namespace {
 
+bool usesTensorCores(const Kernel &kernel, const Device &device) {
+  if (kernel.operatorClass() != OperatorClass::contraction || kernel.inputs.empty()) return false;
+  return device.tensorFlops.contains(kernel.values[size_t(kernel.inputs.front())].dtype);
+}
+
+}  // namespace
+
+double peakFlops(const Kernel &kernel, const Device &device) {
+  return usesTensorCores(kernel, device) ? device.tensorFlops.at(kernel.values[size_t(kernel.inputs.front())].dtype) : device.fmaFlops;
+}
+
+double percentOfPeak(const Cost &cost, const Kernel &kernel, const Device &device) {
+  return cost.seconds > 0 ? 100 * cost.flop / cost.seconds / peakFlops(kernel, device) : 0;
+}
+
+Bound boundOf(const Cost &cost, const Kernel &kernel, const Device &device) {
+  if (memoryUsageEfficiency(cost, device) > percentOfPeak(cost, kernel, device)) return Bound::memory;
+  return usesTensorCores(kernel, device) ? Bound::tensor : Bound::fma;
+}
+
+namespace {
+
 double share(double bytesInFlight, double scale, const Device &device) {
   return 1 - std::exp(-bytesInFlight * analytic::referenceBandwidth(device) / scale);
 }

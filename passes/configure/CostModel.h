@@ -32,6 +32,13 @@ struct PricedConfiguration {
 /// MUE = Q/D * B/Bpeak * 100 ("Data Movement Is All You Need", section 3.3); B = D / seconds.
 double memoryUsageEfficiency(const Cost &cost, const Device &device);
 
+/// Flop/s that the kernel's units could do: tensor cores for contractions where the device has them for the element type, else FMA units.
+double peakFlops(const Kernel &kernel, const Device &device);
+/// Achieved over peak flop/s, in percent.
+double percentOfPeak(const Cost &cost, const Kernel &kernel, const Device &device);
+/// Memory where MUE exceeds the percentage of peak, else the units that compute (section 4.1 there).
+Bound boundOf(const Cost &cost, const Kernel &kernel, const Device &device);
+
 class CostModel {
 public:
   virtual ~CostModel() = default;

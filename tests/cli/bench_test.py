@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
-from weftbench import attention_plans, report, results, statistics  # noqa: E402
+from weftbench import attention_plans, operator_table, report, results, statistics  # noqa: E402
 from weft_command import CommandTest  # noqa: E402
 
 
@@ -45,6 +45,67 @@ def example():
     result.failures = {'torch.compile': 'RuntimeError: no'}
     result.errors = {'weft': 4e-4}
     return result
+
+
+def operators_of(rows):
+    """As explain --movement gives them, every row in the paper's kernel, contractions alone."""
+    return [{'results': row['result'].split(), 'flop': 1e9 * float(row['gflop']), 'elementsRead': 4e6, 'elementsWritten': 4e6,
+             'kernels': [f'{row["kernel"]}{"12"[index > 25]}' if row['kernel'] else f'product{index}']} for index, row in enumerate(rows)]
+
+
+class OperatorTableTest(unittest.TestCase):
+    rows = operator_table.paper_rows()
+    peaks = operator_table.Peaks(tensor_flops=1e15, fma_flops=1e14, bandwidth=4e12)
+
+    def test_the_table_agrees_with_itself(self):
+        """Sums of the paper's columns are those that it prints under the table."""
+        self.assertEqual(len(self.rows), 46)
+        for name, gflop, torch_us in (('contraction', 335.007, 4951), ('normalization', 0.575, 2063), ('elementwise', 0.105, 1096)):
+            rows = [row for row in self.rows if row['class'] == name]
+            self.assertAlmostEqual(sum(float(row['gflop']) for row in rows), gflop, delta=0.0065)
+            self.assertAlmostEqual(sum(float(row['torch_us']) for row in rows), torch_us, delta=10)
+        self.assertAlmostEqual(sum(float(row['ours_us'] or 0) for row in self.rows), 6739, delta=20)
+
+    def test_names_of_stacked_tensors(self):
+        self.assertTrue(operator_table.is_stack_of('d_wv_d_wq_d_wk', ['d_wq', 'd_wk', 'd_wv']))
+        self.assertFalse(operator_table.is_stack_of('d_wv_d_wq', ['d_wq', 'd_wk', 'd_wv']))
+        self.assertFalse(operator_table.is_stack_of('d_wv_d_wq_d_wk_x', ['d_wq', 'd_wk', 'd_wv']))
+
+    def times(self, ours=1e-6):
+        operators = operators_of(self.rows)
+        return operators, operator_table.Times(torch={index: [2e-6] * 3 for index in range(46)},
+                                               ours={name: [ours] * 3 for one in operators for name in one['kernels']})
+
+    def test_a_fused_kernel_is_compared_with_all_that_it_fuses(self):
+        operators, times = self.times()
+        groups = operator_table.groups(self.rows, operators)
+        self.assertEqual(sorted(index for group in groups for index in group.rows), list(range(46)))
+        fused = next(group for group in groups if group.rows[0] == 6)
+        self.assertEqual((fused.rows, fused.kernels), ([6, 7, 8, 9], ['DRLN1']))
+        self.assertEqual(operator_table.torch_samples(fused, times), [8e-6] * 3)
+        text = operator_table.print_table(self.rows, operators, times, dict.fromkeys(times.ours, 2e6), self.peaks)
+        line = next(line for line in text.splitlines() if line.startswith('Output bias '))
+        self.assertEqual(line.split()[8:14], ['1.0', '41.0', '50', 'memory', '8.00x', '1.68'])
+
+    def test_a_bias_that_a_product_adds_faster_costs_nothing(self):
+        group = operator_table.Group(rows=[10, 11, 12], kernels=['k'])
+        times = operator_table.Times(torch={10: [5.0], 11: [2.0], 12: [1.0]}, ours={'k': [4.0]})
+        self.assertEqual(operator_table.torch_samples(group, times), [8.0])
+        times.with_bias[10] = [6.0]
+        self.assertEqual(operator_table.torch_samples(group, times), [7.0])
+        times.with_bias[10] = [7.5]
+        self.assertEqual(operator_table.torch_samples(group, times), [8.0])
+
+    def test_missing_figures_are_no_figures(self):
+        operators, times = self.times()
+        del times.ours['DRLN1']
+        text = operator_table.print_table(self.rows, operators, times, dict.fromkeys(times.ours, 1), self.peaks)
+        line = next(line for line in text.splitlines() if line.startswith('Output bias '))
+        self.assertEqual(line.split()[-7:], ['-', '-', '-', '-', '-', '1.68', 'DRLN1'])
+        theirs, mine, count = operator_table.totals(self.rows, operators, times)
+        self.assertEqual(count, 42)
+        self.assertIsNone(operator_table.totals(self.rows, operators, operator_table.Times()))
+        self.assertEqual(operator_table.torch_samples(operator_table.Group([0], []), operator_table.Times()), None)
 
 
 class ReportTest(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
+#include "passes/account/Operators.h"
 #include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
@@ -101,8 +102,43 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
 Compilation::~Compilation() = default;
 
 void Compilation::import(Phase first, Phase last) {
+  firstPhase = first;
   importModel(first);
-  if (modelFlags.train && first <= Phase::differentiate && last >= Phase::differentiate) differentiateImported();
+  noteBytes(Phase::import);
+  if (!modelFlags.train || first > Phase::differentiate || last < Phase::differentiate) return;
+  differentiateImported();
+  noteBytes(Phase::differentiate);
+}
+
+namespace {
+
+PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) {
+  const Dataflow flow = describeGraph(graph).flow;
+  const auto computes = [](const FlowOp &op) { return op.operatorClass != OperatorClass::movement; };
+  return {.phase = std::string(nameOf(phase)), .ops = size_t(std::count_if(flow.ops.begin(), flow.ops.end(), computes)),
+          .bytes = separateBytes(flow)};
+}
+
+}  // namespace
+
+void Compilation::noteBytes(Phase phase) { importedBytes.push_back(bytesAfter(phase, graphOf(*imported.front().module))); }
+
+Account Compilation::account(const ProposedVariant &variant) const {
+  mlir::Operation *graph = graphOf(mlir::ModuleOp(variant.module.get()));
+  Account result{.flow = describeGraph(graph).flow, .phases = importedBytes};
+  if (firstPhase > Phase::attention) return result;
+  const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose rewrites begin this one's, the longest
+  std::vector<ProposedVariant> stacked;
+  for (const Variant &one : imported)
+    for (ProposedVariant &proposed : rewriteOne(one, firstPhase, Phase::algebra)) stacked.push_back(std::move(proposed));
+  for (const ProposedVariant &proposed : stacked) {
+    const auto &rewrites = proposed.rewrites;
+    const bool begins = rewrites.size() <= variant.rewrites.size() && std::equal(rewrites.begin(), rewrites.end(), variant.rewrites.begin());
+    if (begins && (!nearest || rewrites.size() > nearest->rewrites.size())) nearest = &proposed;
+  }
+  if (nearest) result.phases.push_back(bytesAfter(Phase::algebra, graphOf(mlir::ModuleOp(nearest->module.get()))));
+  result.phases.push_back(bytesAfter(Phase::attention, graph));
+  return result;
 }
 
 void Compilation::differentiateImported() {

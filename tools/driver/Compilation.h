@@ -7,6 +7,7 @@
 #include "passes/Passes.h"
 #include "passes/select/Selection.h"
 #include "runtime/Artifact.h"
+#include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/Phase.h"
 
@@ -115,6 +116,9 @@ public:
   /// The graph with the chosen regions, layouts and configurations.
   std::string materialized(const SelectedVariant &variant, const select::Plan &path) const;
 
+  /// What a variant computes and moves, as plain data.
+  Account account(const ProposedVariant &variant) const;
+
   const CostModel &costModel() const { return *prices; }
   const std::string &elementType() const { return modelFlags.dtype; }
   int alternatives() const { return choices.alternatives; }
@@ -129,6 +133,7 @@ private:
   void importModel(Phase first);
   void importVariants(Phase first);
   void differentiateImported();
+  void noteBytes(Phase phase);
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, Phase first, Phase last) const;
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
   void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
@@ -140,6 +145,8 @@ private:
   std::unique_ptr<CostModel> prices;
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;
+  std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate
+  Phase firstPhase = Phase::import;
   std::vector<Variant> imported;  ///< at least one; several from a file of variants
   bool isVariantChosen = false;   ///< --variant named one of the file's, not one of the proposed
 };

@@ -226,7 +226,7 @@ private:
     entry.bytesNecessary = cost.bytesNecessary;
     entry.flop = cost.flop;
     entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
-    entry.bound = nameOf(cost.bound);
+    entry.bound = nameOf(boundOf(cost, chosen.kernel, device));
     entry.runnerUp = step.runnerUp;
     entry.runnerUpLoss = step.runnerUpLoss;
   }

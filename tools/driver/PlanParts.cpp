@@ -216,7 +216,7 @@ private:
     entry.bytesNecessary = chosen.cost.bytesNecessary;
     entry.flop = chosen.cost.flop;
     entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, parts.prices->device()) : 0;
-    entry.bound = nameOf(chosen.cost.bound);
+    entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, parts.prices->device()));
     entry.runnerUp.clear();
     entry.runnerUpLoss = 0;
   }

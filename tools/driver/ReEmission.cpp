@@ -179,7 +179,7 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
   entry.bytesNecessary = chosen.cost.bytesNecessary;
   entry.flop = chosen.cost.flop;
   entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, costModel.device()) : 0;
-  entry.bound = nameOf(chosen.cost.bound);
+  entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, costModel.device()));
 }
 
 /// The bound is selection's: it holds for the model that selected, and no edit of the plan changes it.

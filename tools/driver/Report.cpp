@@ -2,6 +2,7 @@
 #include "tools/driver/Report.h"
 
 #include "runtime/Sha256.h"
+#include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
 
 #include <fmt/format.h>
@@ -142,11 +143,11 @@ json alternativesReport(const select::Selection &selection, const select::Plan &
 
 /// The ledger by operator class: bytes that the ops move alone, that the chosen kernels must move and do move, and what
 /// transposes add.
-json movementReport(const select::Problem &problem, const PlannedKernels &planned) {
+json movementClasses(const select::Problem &problem, const PlannedKernels &planned) {
   json classes = json::object();
   const auto add = [&](const std::string &name, const char *member, int64_t bytes) {
     json &entry = classes[name];
-    if (entry.is_null()) entry = {{"unfused", 0}, {"fused", 0}, {"moved", 0}};
+    if (entry.is_null()) entry = {{"unfused", 0}, {"fused", 0}, {"moved", 0}, {"seconds", 0.0}, {"kernels", 0}, {"measured", 0}};
     entry[member] = entry[member].get<int64_t>() + bytes;
   };
   for (const select::Candidate &candidate : problem.candidates)
@@ -156,8 +157,31 @@ json movementReport(const select::Problem &problem, const PlannedKernels &planne
     const std::string name = chosen.graphOps.empty() ? "transpose" : std::string(nameOf(chosen.kernel.operatorClass()));
     add(name, "fused", chosen.cost.bytesNecessary);
     add(name, "moved", chosen.cost.bytesMoved);
+    if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) continue;
+    add(name, "kernels", 1);
+    add(name, "measured", chosen.cost.measured);
+    classes[name]["seconds"] = classes[name]["seconds"].get<double>() + chosen.cost.seconds;
   }
   return classes;
+}
+
+json movementReport(const Compilation &compilation, const SelectedVariant &variant, const PlannedKernels &planned) {
+  std::vector<AccountedKernel> kernels;
+  PhaseBytes moved{.phase = nameOf(Phase::select), .ops = 0, .bytes = 0};
+  json peaks = json::object();
+  std::set<std::vector<int>> accounted;  // a kernel that runs in parts is one
+  for (const ChosenKernel &chosen : planned.kernels) {
+    if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) ++moved.ops;
+    moved.bytes += chosen.cost.bytesMoved;
+    peaks[chosen.kernel.name] = percentOfPeak(chosen.cost, chosen.kernel, compilation.costModel().device());
+    if (!chosen.graphOps.empty() && accounted.insert(chosen.graphOps).second) kernels.push_back({.name = chosen.kernel.name, .ops = chosen.graphOps});
+  }
+  Account account = compilation.account(variant.proposed);
+  json report = accountReport(account, kernels);
+  report["phases"].push_back(toJson(moved));
+  report["percentOfPeak"] = peaks;
+  report["classes"] = movementClasses(variant.selection.problem(), planned);
+  return report;
 }
 
 /// The name an op goes by: that of its first result.
@@ -200,7 +224,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"pins", pins},
           {"measuredPlans", measuredReport(selected.timed)},
           {"parts", partsReport(selected)},
-          {"movement", movementReport(best.selection.problem(), planned)},
+          {"movement", movementReport(compilation, best, planned)},
           {"memory", memoryReport(planned.plan)},
           {"generated", generatedHashes(emitted.sources)},
           {"kernelOps", kernelOpsReport(planned)}};

@@ -1,48 +1,94 @@
 // weft explain: why an artifact is as it is. Dispatch; the views are in Explain*.cpp.
 #include "tools/driver/commands/Explain.h"
 
+#include "kernel/Error.h"
+#include "passes/account/Cover.h"
 #include "runtime/Stamps.h"
+#include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/ProfileModel.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <filesystem>
+#include <map>
 #include <memory>
 
 namespace weft::driver {
 namespace {
 
 struct ExplainFlags {
-  std::string folder, kernel, fusion, layout;
-  bool movement = false, cacheMiss = false;
+  ModelFlags model;  ///< or an artifact's folder
+  ChoiceFlags choices;
+  TargetFlags target;
+  std::string kernel, fusion, layout;
+  std::string output;
+  bool movement = false, distributions = false, cacheMiss = false;
 };
 
+/// Without prices: of all variants, each with the kernels that save most, the one that moves least.
+Explanation explainModel(const ExplainFlags &flags) {
+  Compilation compilation(flags.model, flags.choices, flags.target);
+  compilation.import();
+  noteUnusedKeys(compilation.description());
+  nlohmann::json least;
+  for (const ProposedVariant &variant : compilation.propose(Phase::import)) {
+    const Account account = compilation.account(variant);
+    std::vector<AccountedKernel> kernels;
+    std::map<std::string, int> uses;  // of a name: later kernels of one name are numbered, as in plans
+    for (std::vector<int> &ops : coverOfLeastMovement(account.flow, variant.fusions)) {
+      std::string name = kernelName(account.flow, ops);
+      if (const int use = ++uses[name]; use > 1) name += fmt::format("_{}", use);
+      kernels.push_back({.name = std::move(name), .ops = std::move(ops)});
+    }
+    nlohmann::json report = accountReport(account, kernels);
+    report["variant"] = variant.name();
+    if (least.is_null() || report["phases"].back()["bytes"] < least["phases"].back()["bytes"]) least = std::move(report);
+  }
+  return explainMovement(least, nullptr);
+}
+
 Explanation explain(const ExplainFlags &flags) {
-  runtime::Artifact artifact = runtime::readArtifact(flags.folder);
+  const std::string &folder = flags.model.model;
+  if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
+  runtime::Artifact artifact = runtime::readArtifact(folder);
   const runtime::Stamps here = runtime::readStamps(runtime::machineStampsFile());
   for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
     runtime::stamp(kernel, kernel.textHash, runtime::shippedStamps());
     runtime::stamp(kernel, kernel.textHash, here);
   }
-  if (flags.cacheMiss) return explainCache(artifact, flags.folder, flags.kernel);
+  if (flags.cacheMiss) return explainCache(artifact, folder, flags.kernel);
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);
   if (!flags.layout.empty()) return explainLayout(artifact, flags.layout);
-  return flags.movement ? explainMovement(artifact) : explainKernels(artifact);
+  if (flags.distributions) {
+    TargetFlags target = flags.target;
+    target.deviceName = artifact.plan.device;
+    return explainDistributions(artifact, folder, target.profile, *costModelOf(target), flags.output);
+  }
+  if (!flags.movement) return explainKernels(artifact);
+  return explainMovement(artifact.report.value("movement", nlohmann::json::object()), &artifact.plan);
 }
 
 }  // namespace
 
 Action addExplain(CLI::App &command) {
   auto flags = std::make_shared<ExplainFlags>();
-  command.add_option("artifact", flags->folder, "folder that compile wrote")->required()->type_name("DIR");
+  flags->model.declare(command);
+  command.get_option("model")->description("folder that compile wrote; with --movement also a preset name, config.json or .mlir")->type_name("DIR");
+  flags->choices.declare(command);
+  flags->target.declare(command, false);
   CLI::Option *kernel = command.add_option("--kernel", flags->kernel, "everything about one kernel")->type_name("NAME");
   CLI::Option *fusion =
       command.add_option("--fusion", flags->fusion, "two kernels or ops: fused, or why not, and the price")
           ->type_name("A,B");
   CLI::Option *layout = command.add_option("--layout", flags->layout, "a tensor: its layout and the price of every other")
                             ->type_name("TENSOR");
-  CLI::Option *movement = command.add_flag("--movement", flags->movement, "bytes before and after fusion, and transposes");
+  CLI::Option *movement = command.add_flag("--movement", flags->movement, "operators, what they compute and move, and bytes before and after each phase; of a model without selecting");
+  CLI::Option *distributions = command.add_flag("--distributions", flags->distributions, "measured times of every kernel over all its layouts and configurations");
+  command.add_option("-o,--output", flags->output, "folder for the distributions as violins (SVG), JSON and CSV")->needs(distributions)->type_name("DIR");
+  distributions->excludes(kernel)->excludes(fusion)->excludes(layout)->excludes(movement);
   command.add_flag("--cache-miss", flags->cacheMiss, "parts of the kernels' cache keys")
-      ->excludes(fusion)->excludes(layout)->excludes(movement);
+      ->excludes(fusion)->excludes(layout)->excludes(movement)->excludes(distributions);
   kernel->excludes(fusion)->excludes(layout)->excludes(movement);
   fusion->excludes(layout)->excludes(movement);
   layout->excludes(movement);

@@ -1,6 +1,7 @@
 // The views of `weft explain`. Each reads an artifact and answers one question, as a table or as JSON.
 #pragma once
 
+#include "passes/configure/CostModel.h"
 #include "runtime/Artifact.h"
 
 #include <nlohmann/json.hpp>
@@ -19,9 +20,16 @@ Explanation explainKernels(const runtime::Artifact &artifact);
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name);
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair);
 Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor);
-Explanation explainMovement(const runtime::Artifact &artifact);
+/// Operators with what they compute and move, shares of the classes, bytes before and after each phase. `movement`: that member of
+/// report.json, or accountReport() of a graph that nothing was selected for; then there is no plan.
+Explanation explainMovement(const nlohmann::json &movement, const runtime::Plan *plan);
 /// Parts of every kernel's cache key and whether the cache has it; `name` empty: all kernels.
 Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name);
+
+/// Measured times of every kernel over its configurations, the plan's marked. `profileFile`: empty for what ships. `output`: a folder for
+/// figures and data, or empty. Throws Error(badInput) without measured times of the plan's device.
+Explanation explainDistributions(const runtime::Artifact &artifact, const std::string &folder, const std::string &profileFile,
+                                 const CostModel &costModel, const std::string &output);
 
 /// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the nearest.
 const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name);

@@ -1,4 +1,4 @@
-// weft explain --layout T and --movement: where a tensor lies and what each other layout would cost; the ledger of bytes.
+// weft explain --layout T: where a tensor lies and what each other layout would cost.
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "tools/driver/Console.h"
@@ -60,25 +60,6 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
     if (pin["tensor"] == name) text += fmt::format("the pin costs {}\n", formatSeconds(pin["regret"]));
   return {.text = text, .json = {{"tensor", name}, {"prices", entry.value("prices", json::array())},
                                  {"pinned", entry.value("pinned", false)}, {"stored", !versions.empty()}}};
-}
-
-Explanation explainMovement(const runtime::Artifact &artifact) {
-  const json ledger = artifact.report.at("movement");
-  Table table({{"class", left}, {"unfused", right}, {"fused", right}, {"saved", right}, {"moved", right}});
-  int64_t unfused = 0, fused = 0, moved = 0;
-  const auto percent = [](int64_t before, int64_t after) {
-    return before > 0 ? fmt::format("{:.1f}%", 100 * (1 - double(after) / double(before))) : std::string("-");
-  };
-  for (const auto &[name, entry] : ledger.items()) {
-    const int64_t before = entry["unfused"], after = entry["fused"], actual = entry["moved"];
-    table.addRow({name, formatBytes(before), formatBytes(after), percent(before, after), formatBytes(actual)});
-    unfused += before, fused += after, moved += actual;
-  }
-  table.addRow({"total", formatBytes(unfused), formatBytes(fused), percent(unfused, fused), formatBytes(moved)});
-  return {.text = table.print() +
-                  "unfused: each op reads and writes its tensors once; fused: each kernel does; moved: what the chosen\n"
-                  "configurations move. A fused kernel counts under the class of its heaviest op.\n",
-          .json = {{"classes", ledger}, {"unfused", unfused}, {"fused", fused}, {"moved", moved}}};
 }
 
 }  // namespace weft::driver

@@ -1,0 +1,242 @@
+// The rules by which ops are one operator. Each joins sets of ops; a set is named by its first op.
+#include "passes/account/OperatorGroups.h"
+
+#include "passes/fuse/Reachability.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace weft {
+namespace {
+
+class Grouping {
+public:
+  explicit Grouping(const Dataflow &flow) : flow(flow), after(flow), accounted{.flow = flow, .ops = std::vector<AccountedOp>(flow.ops.size())} {
+    for (size_t op = 0; op < flow.ops.size(); ++op) {
+      AccountedOp &entry = accounted.ops[op];
+      entry.group = int(op);
+      entry.operands = flow.ops[op].operands;
+      entry.results = flow.ops[op].results;
+      if (flow.ops[op].operatorClass == OperatorClass::contraction) contractions.push_back(int(op));
+    }
+    for (size_t tensor = 0; tensor < flow.tensors.size(); ++tensor)
+      if (flow.tensors[tensor].leaves) accounted.returned.insert(int(tensor));
+  }
+
+  AccountedOps take() {
+    joinStacked();
+    joinAlike();
+    joinSummed();
+    joinSoftmax();
+    countMasks();
+    for (size_t op = 0; op < accounted.ops.size(); ++op)
+      for (const int tensor : accounted.ops[op].operands) accounted.readers[tensor].push_back(int(op));
+    return std::move(accounted);
+  }
+
+private:
+  const FlowOp &op(int index) const { return flow.ops[size_t(index)]; }
+  const FlowTensor &tensor(int index) const { return flow.tensors[size_t(index)]; }
+  bool isKind(int index, const char *name) const { return index >= 0 && op(index).name == name; }
+  bool isAdd(int index) const { return isKind(index, "add") || isKind(index, "residual"); }
+  bool isContraction(int index) const { return index >= 0 && op(index).operatorClass == OperatorClass::contraction; }
+  bool hasOneReader(int tensorIndex) const { return tensor(tensorIndex).consumers.size() == 1 && !tensor(tensorIndex).leaves; }
+  bool readsParameter(int index) const {
+    return std::any_of(op(index).operands.begin(), op(index).operands.end(), [&](int operand) { return tensor(operand).isParameter; });
+  }
+
+  void join(int a, int b) {
+    const int from = std::max(accounted.ops[size_t(a)].group, accounted.ops[size_t(b)].group);
+    const int into = std::min(accounted.ops[size_t(a)].group, accounted.ops[size_t(b)].group);
+    for (AccountedOp &entry : accounted.ops)
+      if (entry.group == from) entry.group = into;
+  }
+
+  std::vector<int> members(int group) const {
+    std::vector<int> list;
+    for (const int contraction : contractions)
+      if (accounted.ops[size_t(contraction)].group == group) list.push_back(contraction);
+    return list;
+  }
+
+  /// Dimensions of the operand that the contraction sums over; nothing if the op does not read the tensor.
+  std::optional<std::vector<size_t>> summedDimensions(int index, int tensorIndex) const {
+    const FlowOp &contraction = op(index);
+    for (size_t operand = 0; operand < contraction.operands.size(); ++operand) {
+      if (contraction.operands[operand] != tensorIndex) continue;
+      std::vector<size_t> dimensions;
+      const std::vector<int> &axes = contraction.operandAxes[operand];
+      for (size_t dimension = 0; dimension < axes.size(); ++dimension)
+        if (std::find(contraction.reduced.begin(), contraction.reduced.end(), axes[dimension]) != contraction.reduced.end())
+          dimensions.push_back(dimension);
+      return dimensions;
+    }
+    return std::nullopt;
+  }
+
+  bool couldBeStacked(int a, int b) const {
+    if (after.reaches(a, b) || readsParameter(a) != readsParameter(b)) return false;
+    return std::any_of(op(a).operands.begin(), op(a).operands.end(), [&](int operand) {
+      const auto first = summedDimensions(a, operand), second = summedDimensions(b, operand);
+      return !tensor(operand).isParameter && second && first == second;
+    });
+  }
+
+  void joinStacked() {
+    for (size_t a = 0; a < contractions.size(); ++a)
+      for (size_t b = a + 1; b < contractions.size(); ++b)
+        if (couldBeStacked(contractions[a], contractions[b])) join(contractions[a], contractions[b]);
+  }
+
+  /// Ops of one kind, each of which stands alone at another member of a group of contractions.
+  void joinAlike() {
+    std::set<int> groups;
+    for (const int contraction : contractions) groups.insert(accounted.ops[size_t(contraction)].group);
+    for (const int group : groups) {
+      std::map<std::string, std::map<int, std::set<int>>> kinds;  // kind -> member -> ops
+      const std::vector<int> list = members(group);
+      if (list.size() < 2) continue;
+      for (const int member : list)
+        for (const int neighbour : neighbours(member, list)) kinds[op(neighbour).name][member].insert(neighbour);
+      for (const auto &[kind, byMember] : kinds)
+        if (byMember.size() == list.size())
+          for (const auto &[member, ops] : byMember) join(*byMember.begin()->second.begin(), *ops.begin());
+    }
+  }
+
+  /// What else reads a member's result, or, as its first operand, that operand of it which the other members do not share.
+  std::vector<int> neighbours(int member, const std::vector<int> &list) const {
+    std::vector<int> found;
+    const auto add = [&](int tensorIndex) {
+      for (const int reader : tensor(tensorIndex).consumers)
+        if (!isContraction(reader) && !isAdd(reader) && op(reader).operatorClass != OperatorClass::movement && op(reader).operands[0] == tensorIndex)
+          found.push_back(reader);
+    };
+    for (const int result : op(member).results) add(result);
+    for (const int operand : op(member).operands) {
+      const auto reads = [&](int other) { return std::count(op(other).operands.begin(), op(other).operands.end(), operand) > 0; };
+      if (!tensor(operand).isParameter && std::count_if(list.begin(), list.end(), reads) == 1) add(operand);
+    }
+    return found;
+  }
+
+  /// Adds of one sum in order, and what they add.
+  struct Sum {
+    std::vector<int> adds, leaves;
+  };
+  void collect(int add, Sum &sum) const {
+    for (const int operand : op(add).operands) {
+      const int producer = tensor(operand).producer;
+      if (isAdd(producer) && hasOneReader(operand)) collect(producer, sum);
+      else sum.leaves.push_back(operand);
+    }
+    sum.adds.push_back(add);
+  }
+
+  void joinSummed() {
+    for (int add = 0; add < int(flow.ops.size()); ++add) {
+      if (!isAdd(add)) continue;
+      const int result = op(add).results[0];
+      if (hasOneReader(result) && isAdd(tensor(result).consumers[0])) continue;  // not the end of its sum
+      Sum sum;
+      collect(add, sum);
+      std::vector<int> products, others;
+      for (const int leaf : sum.leaves) {
+        const int producer = tensor(leaf).producer;
+        const bool isProduct = isContraction(producer) && hasOneReader(leaf) && readsParameter(producer);
+        if (isProduct) products.push_back(producer);
+        else others.push_back(leaf);
+      }
+      if (products.size() > 1) accountSum(sum, products, others, result);
+    }
+  }
+
+  /// The products write their sum; what is left of the adds reads it.
+  void accountSum(const Sum &sum, const std::vector<int> &products, std::vector<int> others, int result) {
+    int total = result;
+    const size_t inside = products.size() - 1;
+    if (!others.empty()) {
+      total = int(flow.tensors.size() + accounted.sums.size());
+      accounted.sums.push_back(tensor(result));
+      others.push_back(total);
+    }
+    for (const int product : products) {
+      join(products[0], product);
+      accounted.ops[size_t(product)].results = {total};
+    }
+    for (size_t index = 0; index < sum.adds.size(); ++index) {
+      AccountedOp &entry = accounted.ops[size_t(sum.adds[index])];
+      entry.operands.clear();
+      entry.results.clear();
+      entry.isInsideSum = index < inside;
+      join(sum.adds[index], index < inside ? products[0] : sum.adds.back());
+    }
+    if (others.empty()) return;
+    accounted.ops[size_t(sum.adds.back())].operands = others;
+    accounted.ops[size_t(sum.adds.back())].results = {result};
+  }
+
+  void joinSoftmax() {
+    for (int index = 0; index < int(flow.ops.size()); ++index) {
+      if (isKind(index, "softmax")) {
+        for (const int reader : tensor(op(index).results[0]).consumers)
+          if (isKind(reader, "dropout")) join(index, reader);
+        joinBefore(index, {"scale", "mask"});
+      }
+      if (isKind(index, "softmax_dx")) joinBefore(index, {"dropout"});
+    }
+  }
+
+  void joinBefore(int index, const std::set<std::string> &kinds) {
+    const int operand = op(index).operands[0], producer = tensor(operand).producer;
+    if (producer < 0 || !kinds.contains(op(producer).name) || !hasOneReader(operand)) return;
+    join(producer, index);
+    joinBefore(producer, kinds);
+  }
+
+  std::optional<int64_t> streamOf(int index) const {
+    if (!isKind(index, "dropout")) return std::nullopt;
+    return std::get<int64_t>(op(index).attributes.at("stream"));
+  }
+
+  void countMasks() {
+    std::map<int64_t, std::vector<int>> streams;
+    for (int index = 0; index < int(flow.ops.size()); ++index)
+      if (const auto stream = streamOf(index)) streams[*stream].push_back(index);
+    for (const auto &[stream, uses] : streams) {
+      if (uses.size() < 2) continue;
+      for (const int use : uses) {
+        AccountedOp &entry = accounted.ops[size_t(use)];
+        (use == uses.front() ? entry.masksWritten : entry.masksRead) += elements(op(use).results[0]);
+      }
+      dropSigns(uses);
+    }
+  }
+
+  /// A ReLU's derivative behind a dropout finds the sign in the mask.
+  void dropSigns(const std::vector<int> &uses) {
+    const int kept = op(uses.front()).results[0];
+    for (const int use : uses)
+      for (const int reader : tensor(op(use).results[0]).consumers)
+        if (use != uses.front() && isKind(reader, "relu_dx") && op(reader).operands.at(1) == kept)
+          std::erase(accounted.ops[size_t(reader)].operands, kept);
+  }
+
+  int64_t elements(int tensorIndex) const {
+    int64_t count = 1;
+    for (const Axis &axis : tensor(tensorIndex).axes) count *= axis.extent;
+    return count;
+  }
+
+  const Dataflow &flow;
+  Reachability after;
+  AccountedOps accounted;
+  std::vector<int> contractions;
+};
+
+}  // namespace
+
+AccountedOps groupOps(const Dataflow &flow) { return Grouping(flow).take(); }
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+"""explain --distributions: measured times of a plan's kernels, as a table, JSON, CSV and violins."""
+import csv
+import io
+import xml.etree.ElementTree as xml
+
+import unittest
+
+from weft_command import TINY, CommandTest
+
+MEASURED = ['paper-encoder', '--dim', 'b=8', '--dim', 'j=512', '--stacking', 'three', '--attention', 'unfused']
+SVG = '{http://www.w3.org/2000/svg}'
+
+
+class Distributions(CommandTest):
+    def test_of_a_measured_plan(self):
+        self.weft('compile', *MEASURED, '--stop-after', 'emit', '-o', 'out')
+        plan = {kernel['name']: kernel for kernel in self.weft('explain', 'out', '--json').json()['kernels']}
+        found = self.weft('explain', 'out', '--distributions', '-o', 'figures', '--json').json()
+        self.assertIn('cold L2', found['protocol'])
+        kernels = {one['kernel']: one for one in found['kernels']}
+        launched = {name for name, kernel in plan.items() if not kernel['view'] and kernel['family'] != 'transpose'}
+        self.assertEqual(sum(one['sharedBy'] for one in found['kernels']) + len(found['modelled']), len(launched))
+        self.assertTrue({one['contraction'] for one in kernels.values()} == {True, False})
+        for name, one in kernels.items():
+            with self.subTest(kernel=name):
+                self.assertEqual(one['seconds'], sorted(one['seconds']))
+                self.assertEqual(one['best']['seconds'], one['seconds'][0])
+                self.assertIn(one['chosen']['seconds'], one['seconds'])
+                self.assertAlmostEqual(one['chosen']['seconds'], plan[name]['seconds'], delta=1e-9)
+                self.assertLessEqual(one['quartiles'], sorted(one['quartiles']))
+        self.assertGreater(max(len(one['seconds']) for one in kernels.values()), 50)
+        self.figures(found['kernels'])
+        again = {path.name: path.read_bytes() for path in (self.folder / 'figures').iterdir()}
+        self.weft('explain', 'out', '--distributions', '-o', 'figures')
+        self.assertEqual(again, {path.name: path.read_bytes() for path in (self.folder / 'figures').iterdir()})
+
+    def figures(self, kernels):
+        """Two figures of as many violins as there are kernels, and every time in the data."""
+        violins = 0
+        for name, contraction in (('contractions.svg', True), ('loops.svg', False)):
+            root = xml.parse(self.folder / 'figures' / name).getroot()
+            drawn = [path for path in root.iter(f'{SVG}path') if path.get('class') == 'violin']
+            self.assertEqual(len(drawn), sum(one['contraction'] == contraction for one in kernels))
+            violins += len(drawn)
+            self.assertFalse([image for image in root.iter() if image.tag in (f'{SVG}image', f'{SVG}script')])
+        self.assertEqual(violins, len(kernels))
+        rows = list(csv.DictReader(io.StringIO((self.folder / 'figures/distributions.csv').read_text())))
+        self.assertEqual(len(rows), sum(len(one['seconds']) for one in kernels))
+        self.assertEqual(sum('best' in row['mark'] for row in rows), len(kernels))
+        self.assertEqual(sum('chosen' in row['mark'] for row in rows), len(kernels))
+
+    def test_without_measured_times(self):
+        self.weft('compile', *TINY, '--stop-after', 'emit', '--profile', 'none', '-o', 'out')
+        self.fails(2, 'explain', 'out', '--distributions', '--profile', 'none', says=['--profile none'])
+        self.fails(2, 'explain', 'out', '-o', 'figures', says=['--distributions'])
+        self.fails(2, 'explain', 'out', '--distributions', '--movement', says=['--movement'])
+        self.assertEqual(self.weft('explain', 'out', '--distributions', '--json').json()['kernels'], [])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,96 @@
+// Rows of a profile as distributions; see Distributions.h.
+#include "tools/driver/Distributions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace weft::driver {
+namespace {
+
+bool isTimed(const ChosenKernel &chosen) {
+  return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs) && !std::holds_alternative<TransposeKnobs>(chosen.configuration.knobs);
+}
+
+Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject, const ProfileKernel &rows) {
+  Distribution result{.kernel = chosen.kernel.name, .subject = subject.name,
+                      .isContraction = chosen.kernel.operatorClass() == OperatorClass::contraction, .seconds = {},
+                      .best = {}, .chosen = configurationLine(chosen.kernel, chosen.configuration), .chosenSeconds = {}};
+  double fastest = 0;
+  for (const auto &[line, row] : rows.rows) {
+    if (row.status == RowStatus::failed || !(row.seconds > 0)) {
+      ++result.failed;
+      continue;
+    }
+    result.seconds.push_back(row.seconds);
+    result.slow += row.status == RowStatus::slow;
+    if (line == result.chosen) result.chosenSeconds = row.seconds;
+    if (row.status == RowStatus::measured && (result.best.empty() || row.seconds < fastest)) {
+      fastest = row.seconds;
+      result.best = line;
+    }
+  }
+  std::sort(result.seconds.begin(), result.seconds.end());
+  return result;
+}
+
+}  // namespace
+
+std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels, const Profile &profile) {
+  std::vector<Distribution> list;
+  std::map<std::string, size_t> known;
+  for (const ChosenKernel &chosen : kernels) {
+    if (!isTimed(chosen)) continue;
+    const ProfileSubject subject = subjectOf(chosen.kernel, chosen.configuration);
+    const std::string hash = profileHash(subject.text);
+    if (const auto before = known.find(hash); before != known.end()) {
+      ++list[before->second].sharedBy;
+      continue;
+    }
+    const auto rows = profile.kernels.find(hash);
+    if (rows == profile.kernels.end()) continue;
+    Distribution distribution = distributionOf(chosen, subject, rows->second);
+    if (distribution.seconds.empty()) continue;
+    known.emplace(hash, list.size());
+    list.push_back(std::move(distribution));
+  }
+  return list;
+}
+
+double quantile(const std::vector<double> &ascending, double fraction) {
+  const double position = fraction * double(ascending.size() - 1);
+  const auto below = size_t(position);
+  const size_t above = std::min(below + 1, ascending.size() - 1);
+  return ascending[below] + (position - double(below)) * (ascending[above] - ascending[below]);
+}
+
+nlohmann::json toJson(const Distribution &one) {
+  return {{"kernel", one.kernel},
+          {"subject", one.subject},
+          {"contraction", one.isContraction},
+          {"sharedBy", one.sharedBy},
+          {"seconds", one.seconds},
+          {"slow", one.slow},
+          {"failed", one.failed},
+          {"best", {{"configuration", one.best}, {"seconds", one.seconds.front()}}},
+          {"chosen", {{"configuration", one.chosen}, {"seconds", one.chosenSeconds ? nlohmann::json(*one.chosenSeconds) : nlohmann::json()}}},
+          {"quartiles", {quantile(one.seconds, 0.25), quantile(one.seconds, 0.5), quantile(one.seconds, 0.75)}}};
+}
+
+std::string printCsv(const std::vector<Distribution> &distributions) {
+  std::string text = "kernel,subject,seconds,mark\n";
+  for (const Distribution &one : distributions) {
+    bool isBestMarked = false, isChosenMarked = false;
+    for (const double seconds : one.seconds) {
+      const bool best = !std::exchange(isBestMarked, true);
+      const bool chosen = one.chosenSeconds == seconds && !std::exchange(isChosenMarked, true);
+      text += fmt::format("{},{},{:g},{}\n", one.kernel, one.subject, seconds, chosen && best ? "best chosen" : chosen ? "chosen" : best ? "best" : "");
+    }
+  }
+  return text;
+}
+
+}  // namespace weft::driver

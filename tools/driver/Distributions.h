@@ -1,0 +1,40 @@
+// How the measured times of a kernel are distributed over its layouts and configurations: the data of Figs. 4 and 5 of "Data Movement
+// Is All You Need". A wide distribution says that layouts matter, a chosen time far from the best that the plan gave it up elsewhere.
+#pragma once
+
+#include "kernel/Profile.h"
+#include "tools/driver/PlanBuilder.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+struct Distribution {
+  std::string kernel;           ///< of the plan; of several that are timed as one, the first
+  std::string subject;          ///< "softmax_dropout", "product f16 64 x 512 x 512 x 64"
+  bool isContraction = false;
+  int sharedBy = 1;             ///< kernels of the plan that are timed as this one
+  std::vector<double> seconds;  ///< of every configuration that ran, ascending; never empty
+  size_t slow = 0;              ///< of these: given up after their first run
+  size_t failed = 0;            ///< further configurations, without a time
+  std::string best;             ///< line of the fastest configuration
+  std::string chosen;           ///< line of the plan's
+  std::optional<double> chosenSeconds;  ///< nothing if the plan's configuration has no row
+  bool operator==(const Distribution &) const = default;
+};
+
+/// Of every kernel of the plan that has rows, in the plan's order; equal subjects once. Transposes and views are left out.
+std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels, const Profile &profile);
+
+/// Value below which the fraction lies, between neighbours linearly. `ascending` is not empty, 0 <= fraction <= 1.
+double quantile(const std::vector<double> &ascending, double fraction);
+
+nlohmann::json toJson(const Distribution &distribution);
+/// One line a configuration: kernel, subject, seconds, whether best or chosen.
+std::string printCsv(const std::vector<Distribution> &distributions);
+
+}  // namespace weft::driver
