@@ -9,18 +9,6 @@ using examples::KernelBuilder;
 
 constexpr auto normalization = OperatorClass::normalization;
 
-LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
-  LayoutConstraints layouts;
-  for (int value : kernel.inputs) layouts.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  for (int value : kernel.outputs) layouts.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  return layouts;
-}
-
-Case rowMajorCase(const std::string &name, const std::string &group, Kernel kernel) {
-  const LayoutConstraints layouts = rowMajorLayouts(kernel);
-  return {.name = name, .group = group, .kernel = std::move(kernel), .layouts = layouts};
-}
-
 /// [outer, rows, columns] over the last axis.
 struct Rows {
   int64_t outer, rows, columns;
@@ -122,50 +110,12 @@ Case residualMap(const std::string &name, int64_t rows, int64_t columns) {
   return rowMajorCase(name, "maps", builder.finish({builder.elementwise("residual", "{0} + {1}", {x, r}, "y")}));
 }
 
-BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions) {
-  return {.name = "reduce", .operatorClass = normalization, .operands = {operand}, .results = {}, .reducedAxes = std::move(reducedAxes),
-          .attributes = {{"kind", std::string("sum")}, {"axes", std::move(dimensions)}}, .spelling = {}};
-}
-
 /// Sum over all rows: the gradient of a bias.
 Case columnSum(const std::string &name, int64_t rows, int64_t columns) {
   KernelBuilder builder(name);
   const int j = builder.axis("j", rows), i = builder.axis("i", columns);
   const int x = builder.input("x", DType::f16, {j, i});
   return rowMajorCase(name, "columns", builder.finish({builder.op(sumOver(x, {j}, {0}), "y", DType::f32, {i})}));
-}
-
-/// BDRB of the paper: the gradient through dropout and an activation, and its sum over all rows, the gradient of the bias.
-Case dropoutActivationBias(const std::string &name, int64_t rows, int64_t columns) {
-  KernelBuilder builder(name);
-  const DType dtype = DType::f16;
-  const int b = builder.axis("b", 96), j = builder.axis("j", rows / 96), u = builder.axis("u", columns);
-  const int dy = builder.input("dy", dtype, {b, j, u}), slope = builder.input("slope", dtype, {b, j, u});
-  const int dropped = builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
-  const int dx = builder.elementwise("mul", "{0} * {1}", {dropped, slope}, "dx");
-  const int dbias = builder.op(sumOver(dx, {b, j}, {0, 1}), "dbias", dtype, {u});
-  Case result = rowMajorCase(name, "columns", builder.finish({dx, dbias}));
-  result.sumTolerance = 1e-6 * static_cast<double>(rows) * 4;  // of the sum of magnitudes, about 4 each
-  return result;
-}
-
-/// BSB of the paper: the gradients of gamma and beta from x, its mean and rstd; `adds`: EBSB, of a sum that is also written.
-Case scaleBias(const std::string &name, bool adds, int64_t rows, int64_t columns) {
-  KernelBuilder builder(name);
-  const DType dtype = DType::f16;
-  const int b = builder.axis("b", 96), j = builder.axis("j", rows / 96), i = builder.axis("i", columns);
-  const int upstream = builder.input("upstream", dtype, {b, j, i}), x = builder.input("x", dtype, {b, j, i});
-  const int mean = builder.input("mean", DType::f32, {b, j}), rstd = builder.input("rstd", DType::f32, {b, j});
-  const int more = adds ? builder.input("more", dtype, {b, j, i}) : -1;
-  const int dy = adds ? builder.elementwise("residual", "{0} + {1}", {upstream, more}, "dy") : upstream;
-  const int centred = builder.elementwise("sub", "{0} - {1}", {x, mean}, "centred");
-  const int normalized = builder.elementwise("mul", "{0} * {1}", {centred, rstd}, "normalized");
-  const int product = builder.elementwise("mul", "{0} * {1}", {dy, normalized}, "product");
-  const int dgamma = builder.op(sumOver(product, {b, j}, {0, 1}), "dgamma", dtype, {i});
-  const int dbeta = builder.op(sumOver(dy, {b, j}, {0, 1}), "dbeta", dtype, {i});
-  Case result = rowMajorCase(name, "columns", builder.finish(adds ? std::vector{dy, dgamma, dbeta} : std::vector{dgamma, dbeta}));
-  result.sumTolerance = 1e-6 * static_cast<double>(rows) * 8;  // of the sum of magnitudes, about 8 each
-  return result;
 }
 
 Case gather(const std::string &name, int64_t tableRows, int64_t rows, int64_t columns) {
@@ -180,9 +130,21 @@ Case gather(const std::string &name, int64_t tableRows, int64_t rows, int64_t co
 
 }  // namespace
 
+Case rowMajorCase(const std::string &name, const std::string &group, Kernel kernel) {
+  LayoutConstraints layouts;
+  for (int value : kernel.inputs) layouts.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  for (int value : kernel.outputs) layouts.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  return {.name = name, .group = group, .kernel = std::move(kernel), .layouts = layouts};
+}
+
+BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions) {
+  return {.name = "reduce", .operatorClass = normalization, .operands = {operand}, .results = {}, .reducedAxes = std::move(reducedAxes),
+          .attributes = {{"kind", std::string("sum")}, {"axes", std::move(dimensions)}}, .spelling = {}};
+}
+
 std::vector<Case> loopCases() {
   const Rows large{16, 4096, 4096}, bert{128, 512, 512}, middle{32, 1024, 1024};
-  return {
+  std::vector<Case> cases = {
       softmax("softmax_16x4096x4096", DType::f16, large),
       softmax("softmax_128x512x512", DType::f16, bert),
       softmax("softmax_32x1024x1024", DType::f16, middle),
@@ -216,11 +178,10 @@ std::vector<Case> loopCases() {
       columnSum("column_sum_12288x1024", 12288, 1024),
       columnSum("column_sum_12288x4096", 12288, 4096),
       columnSum("column_sum_4096x1024", 4096, 1024),
-      dropoutActivationBias("dropout_activation_bias_12288x4096", 12288, 4096),
-      scaleBias("scale_bias_12288x1024", false, 12288, 1024),
-      scaleBias("residual_scale_bias_12288x1024", true, 12288, 1024),
       gather("gather_32768x1024", 30522, 32768, 1024),
   };
+  for (Case &one : backwardCases()) cases.push_back(std::move(one));
+  return cases;
 }
 
 std::vector<Case> transposeCases(const std::vector<int64_t> &extents, size_t step) {

@@ -17,10 +17,19 @@ struct Case {
   LayoutConstraints layouts;           ///< all fixed
   std::map<int, int64_t> limits = {};  ///< i32 inputs (value index): values are in [0, limit)
   double sumTolerance = 2e-5;          ///< absolute, of outputs that lost the reduced axes: long sums of products cancel
+  double rowTolerance = 2e-5;          ///< absolute, of all others
 };
+
+/// All operands and results row-major.
+Case rowMajorCase(const std::string &name, const std::string &group, Kernel kernel);
+/// A sum as a body op: over kernel axes, which are these dimensions of the operand.
+BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions);
 
 /// Softmax, norms, element-wise chains, reductions, gathers: all row-major.
 std::vector<Case> loopCases();
+/// The backward loop kernels of Table A.1 of "Data Movement Is All You Need" at B=96, L=128, made of the ops that
+/// differentiation makes: BSB, BLNRD, BDRB, EBSB, BS, BAIB, BEI. A part of loopCases().
+std::vector<Case> backwardCases();
 
 /// Copies between dense layouts of one f16 tensor of four axes; every `step`-th of all ordered pairs of different layouts.
 std::vector<Case> transposeCases(const std::vector<int64_t> &extents, size_t step);

@@ -103,7 +103,7 @@ void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Se
       candidate.failure = fmt::format("{} elements of '{}' are not written", poison, kernel.values[kernel.outputs[n]].name);
     const std::vector<int> axes = kernel.values[kernel.outputs[n]].axes, reduced = kernel.reducedAxes();
     const bool isSum = !reduced.empty() && std::ranges::find_first_of(axes, reduced) == axes.end();
-    const double absolute = isSum ? candidate.subject->sumTolerance : 2e-5;
+    const double absolute = isSum ? candidate.subject->sumTolerance : candidate.subject->rowTolerance;
     std::vector<int64_t> positions;
     std::vector<double> values;
     for (size_t i = 0; i < expected.points.size(); ++i)
