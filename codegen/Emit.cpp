@@ -40,8 +40,8 @@ Program lower(const Kernel &kernel, const Configuration &configuration, std::str
                              kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
                              configuration.outputs.size());
   const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
-  if (loop && loop->blocksPerRow > 1 && !hasClusters(architecture))
-    throw Error::unsupported("kernel '{}': target '{}' has no clusters of blocks; take block-columns", kernel.name, architecture);
+  if (loop && loop->reduction == ReductionMapping::clusterColumns && !hasClusters(architecture))
+    throw Error::unsupported("kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name, architecture);
   return std::visit(Lower{kernel, configuration}, configuration.knobs);
 }
 

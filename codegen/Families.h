@@ -5,6 +5,9 @@
 
 namespace weft::codegen {
 
+/// Whether the kernel is one scatter_add, which has a lowering of its own (LoopScatter.cpp).
+bool isScatter(const Kernel &kernel);
+Program lowerScatter(const Kernel &kernel, const Configuration &configuration, const LoopKnobs &knobs);
 Program lowerLoop(const Kernel &kernel, const Configuration &configuration, const LoopKnobs &knobs);
 Program lowerTranspose(const Kernel &kernel, const Configuration &configuration, const TransposeKnobs &knobs);
 Program lowerContraction(const Kernel &kernel, const Configuration &configuration, const ContractionKnobs &knobs);

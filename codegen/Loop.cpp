@@ -32,6 +32,7 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes, const Configura
 }  // namespace
 
 Program lowerLoop(const Kernel &original, const Configuration &configuration, const LoopKnobs &knobs) {
+  if (isScatter(original)) return lowerScatter(original, configuration, knobs);
   Names names;
   const IterationAxes axes = iterationAxes(original, knobs);
   const Kernel &kernel = axes.kernel;
@@ -59,8 +60,9 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration, co
   program.parameters.insert(program.parameters.end(), graph.parameters.begin(), graph.parameters.end());
   LoopPasses passes(graph, space, memory, names, inputs, outputs);
   program.body = passes.run();
+  program.globals = passes.globals();
   program.headers.assign(graph.headers.begin(), graph.headers.end());
-  if (space.knobs.blocksPerRow > 1) program.clusterBlocks = space.words.blocksPerColumn;
+  if (space.isCluster()) program.clusterBlocks = space.words.blocksPerColumn;
   const bool shared = space.threadsPerRow > 1 || space.isColumns();
   program.launchBounds = shared ? fmt::format("{} * {}", space.words.rowsPerBlock, space.words.threadsPerRow) : space.words.threads;
   program.launch = space.launch();

@@ -3,6 +3,8 @@
 //   warpColumns      32 / n lanes side by side, n lanes a column, joined by shuffles
 //   blockColumns     threads / n side by side, n threads a column, joined in shared memory
 //   clusterColumns   the same in every block of a cluster, joined through the shared memory of all its blocks
+//   gridColumns      the same in any number of blocks, joined through device memory by the last of them, which alone stores;
+//                    loads of several steps are issued before the first is used
 //
 // A thread's share is every n-th point of the reduced axes, so that threads of a column stand at neighbouring points. Threads
 // beyond the last column stay for the reduction; they neither load nor store anything of a step.
@@ -19,22 +21,27 @@ void LoopSpace::claimColumnWords() {
   words.blocksPerColumn = names.claim("blocksPerColumn");
   words.inside = names.claim("inside");
   words.shares = knobs.blocksPerRow > 1 ? names.claim("parts") : words.threadsPerRow;
+  if (!isGrid()) return;
+  words.batch = names.claim("stepsInFlight");
+  words.batches = names.claim("batches");
+  words.group = names.claim("batch");
+  words.slot = names.claim("n");
 }
 
 void LoopSpace::addColumnConstants(std::vector<ConstantLine> &lines) const {
   lines.push_back({"int", {{words.columnsPerWarp, std::to_string(32 / threadsPerRow)}}, "neighbouring lanes"});
   lines.push_back({"int", {{words.threadsPerRow, std::to_string(threadsPerRow)}, {words.rowsPerBlock, std::to_string(rowsPerBlock)}}, ""});
   if (knobs.blocksPerRow == 1) return;
-  lines.push_back({"int", {{words.blocksPerColumn, std::to_string(knobs.blocksPerRow)}}, "a cluster"});
-  lines.push_back({"int", {{words.shares, fmt::format("{} * {}", words.threadsPerRow, words.blocksPerColumn)}}, "threads of a cluster that share a column"});
+  lines.push_back({"int", {{words.blocksPerColumn, std::to_string(knobs.blocksPerRow)}}, isCluster() ? "a cluster" : ""});
+  lines.push_back({"int", {{words.shares, fmt::format("{} * {}", words.threadsPerRow, words.blocksPerColumn)}}, isCluster() ? "threads of a cluster that share a column" : "threads of the grid that share a column"});
 }
 
 Block LoopSpace::columnPrologue() const {
-  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns, inCluster = knobs.blocksPerRow > 1;
+  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns, severalBlocks = knobs.blocksPerRow > 1;
   std::string part = fmt::format("threadIdx.x / {}", words.rowsPerBlock);
   if (inWarp) part = fmt::format("threadIdx.x % 32 / {}", words.columnsPerWarp);
-  if (inCluster) part = fmt::format("blockIdx.x % {} * {} + {}", words.blocksPerColumn, words.threadsPerRow, part);
-  std::string block = inCluster ? fmt::format("blockIdx.x / {}", words.blocksPerColumn) : "blockIdx.x";
+  if (severalBlocks) part = fmt::format("blockIdx.x % {} * {} + {}", words.blocksPerColumn, words.threadsPerRow, part);
+  std::string block = severalBlocks ? fmt::format("blockIdx.x / {}", words.blocksPerColumn) : "blockIdx.x";
   if (wideRows) block = fmt::format("weft::Offset({})", block);
   std::string column = fmt::format("threadIdx.x % {}", words.rowsPerBlock);
   if (inWarp) column = fmt::format("threadIdx.x / 32 * {0} + threadIdx.x % {0}", words.columnsPerWarp);
@@ -58,7 +65,7 @@ Block LoopSpace::columnPrologue() const {
 
 std::string LoopSpace::storeGuard() const {
   if (!isShared()) return isColumns() && !isExact() ? words.inside : "";
-  const std::string first = words.lane + " == 0";
+  const std::string first = isGrid() ? fmt::format("threadIdx.x < {}", words.rowsPerBlock) : words.lane + " == 0";
   return isColumns() && !isExact() ? fmt::format("{} && {}", words.inside, first) : first;
 }
 

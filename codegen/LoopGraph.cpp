@@ -206,6 +206,7 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.name == "softmax_dx") return softmaxDx(op, name, coordinates);
   if (op.name == "layer_norm_dx" || op.name == "rms_norm_dx") return normDx(op, name, coordinates);
   if (op.name == "layer_norm_dw" || op.name == "rms_norm_dw") return normDw(op, value, coordinates);
+  if (op.name == "constant") return splat(op, name);
   if (op.name == "identity" || op.name == "transpose" || op.name == "broadcast") return evaluate(op.operands[0], coordinates);
   if (op.name == "slice") return slice(op, coordinates);
   if (op.name == "pad") return pad(op, name, coordinates);
@@ -214,6 +215,16 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.name == "merge_axes") return mergeAxes(op, coordinates);
   if (op.name == "gather") return gather(op, name, coordinates);
   throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name, op.name);
+}
+
+/// One value everywhere.
+int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
+  const DType dtype = kernel.values[op.results[0]].dtype;
+  const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
+  const std::string value = isInteger ? std::to_string(integerOf(op, "value")) : floatLiteral(numberOf(op, "value"));
+  const int node = pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
+  graph.nodes[node].type = isInteger ? "int" : "float";
+  return node;
 }
 
 /// The spelling with named constants for its attributes.

@@ -46,6 +46,7 @@ private:
   int evaluate(int value, const Coordinates &coordinates);
   int evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates);
   std::string constant(const std::string &type, const std::string &wish, const std::string &value, std::string note = "");
+  int splat(const BodyOp &op, const std::string &name);
   int spelled(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   // LoopNormalization.cpp

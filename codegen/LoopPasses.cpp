@@ -80,6 +80,7 @@ void LoopPasses::chooseKept() {
   if (inRegisters) return chooseDraws(floats);
   kept.assign(count, false);
   hoisted.assign(count, false);
+  if (space.isGrid()) chooseBatch();
 }
 
 /// Dropout draws that the first pass needs are drawn while its loads are on their way, if they fit: half a register each.
@@ -170,6 +171,23 @@ Block LoopPasses::wrapInLoop(Block body) {
   return {loop(space.words.step, space.words.steps, inRegisters ? 0 : space.unroll(), std::move(coordinates))};
 }
 
+/// The load of a node into slot `slot` of an array of `slots`, which is declared in `declarations`.
+Statement LoopPasses::hoistedLoad(int index, const std::string &slot, const std::string &slots, Block &declarations) {
+  const DType dtype = inputs[graph.nodes[index].input].dtype;
+  const std::string &row = rowNames.at(index);
+  Statement load = loadOf(index);
+  load.name = fmt::format("{}[{}]", row, slot);
+  load.declares = false;
+  load.raw = load.access == Access::packed;
+  load.inOrder = load.raw && drawsAhead && space.width * sizeOf(dtype) >= 4;
+  std::string type = typeOf(index);
+  if (load.raw) type = fmt::format("weft::Packed<{}, {}>", cudaNameOf(dtype), space.words.width);
+  if (load.raw) packedRows[index] = load.name;
+  else nodeNames[index] = load.name;
+  declarations.push_back(declare(type, fmt::format("{}[{}]", row, slots)));
+  return load;
+}
+
 /// All loads of the row before the first use, so that they are in flight together; then what does not wait for them.
 void LoopPasses::hoistLoads(Block &block) {
   Block body, draws;
@@ -182,18 +200,7 @@ void LoopPasses::hoistLoads(Block &block) {
       draws.push_back(assign(nodeNames[n], graph.nodes[n].text));
       continue;
     }
-    Statement load = loadOf(static_cast<int>(n));
-    const std::string &row = rowNames.at(static_cast<int>(n));
-    load.name = fmt::format("{}[{}]", row, space.words.step);
-    load.declares = false;
-    load.raw = load.access == Access::packed;
-    load.inOrder = load.raw && drawsAhead && space.width * sizeOf(inputs[graph.nodes[n].input].dtype) >= 4;
-    std::string type = typeOf(static_cast<int>(n));
-    if (load.raw) type = fmt::format("weft::Packed<{}, {}>", cudaNameOf(inputs[graph.nodes[n].input].dtype), space.words.width);
-    if (load.raw) packedRows.insert(static_cast<int>(n));
-    else nodeNames[n] = load.name;
-    block.push_back(declare(type, fmt::format("{}[{}]", row, space.words.steps)));
-    body.push_back(load);
+    body.push_back(hoistedLoad(static_cast<int>(n), space.words.step, space.words.steps, block));
   }
   for (Block *part : {&body, &draws}) {
     if (part->empty()) continue;
@@ -215,10 +222,11 @@ void LoopPasses::pass(int depth, Block &block) {
       block.push_back(declare(typeOf(static_cast<int>(n)), space.steps > 1 ? fmt::format("{}[{}]", nodeNames[n], space.words.steps)
                                                                            : nodeNames[n], "", "kept on chip"));
   declareAccumulators(reductions, block);
+  const Block loads = batchLoads();
   emit(nodes, reductions, body);
   emitStores(depth, true, body);
   if (body.empty()) return;
-  const Block wrapped = wrapInLoop(std::move(body));
+  const Block wrapped = batch > 1 ? wrapInBatches(loads, std::move(body)) : wrapInLoop(std::move(body));
   block.insert(block.end(), wrapped.begin(), wrapped.end());
   if (!scoped) done.insert(nodes.begin(), nodes.end());
   finishReductions(reductions, block);
@@ -231,7 +239,7 @@ Block LoopPasses::run() {
   nameNodes();
   scoped = space.steps > 1 || !space.stepGuard().empty() || !graph.extraStepGuard.empty();
   Block passes;
-  hoistLoads(passes);
+  if (batch == 1) hoistLoads(passes);
   for (int depth = 0; depth <= lastDepth; ++depth) {
     rowSection(depth, passes);
     pass(depth, passes);

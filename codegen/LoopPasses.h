@@ -15,6 +15,7 @@ public:
              std::vector<Operand> outputs);
   Block run();
   bool keepsRow() const { return inRegisters; }
+  std::vector<Statement> globals() const { return gridPartials; }
 
 private:
   /// Where code stands: the row-level code before a pass, or the pass itself.
@@ -28,6 +29,7 @@ private:
   void placeNodes();
   void chooseKept();
   void chooseDraws(double floats);
+  void chooseBatch();
   void nameNodes();
   bool crosses(int node) const;
   bool storeIsStep(const OutputStore &store) const;
@@ -39,6 +41,9 @@ private:
   void rowSection(int depth, Block &block);
   void pass(int depth, Block &block);
   Block wrapInLoop(Block body);
+  Statement hoistedLoad(int index, const std::string &slot, const std::string &slots, Block &declarations);
+  Block batchLoads();
+  Block wrapInBatches(const Block &loads, Block body);
 
   // Statements, in LoopStatements.cpp.
   void emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block);
@@ -48,6 +53,7 @@ private:
   void declareAccumulators(const std::vector<int> &reductions, Block &block);
   void finishReductions(const std::vector<int> &reductions, Block &block);
   void finishColumns(const std::vector<int> &reductions, Block &block);
+  void finishGrid(const std::vector<int> &reductions, Block &block);
   void declareScratch(Block &block) const;
   Statement accumulation(int index) const;
   Statement loadOf(int index);
@@ -68,7 +74,7 @@ private:
   std::vector<bool> reachable;
   std::vector<std::string> nodeNames;
   std::map<int, std::string> rowNames;  ///< of hoisted loads
-  std::set<int> packedRows;             ///< hoisted loads that keep the stored type
+  std::map<int, std::string> packedRows;  ///< hoisted loads that keep the stored type: the element of this step
   std::vector<bool> inVec;              ///< the name is a vector, indexed by element
   std::vector<bool> kept;               ///< in registers from one pass to the next
   std::vector<bool> hoisted;            ///< loaded or drawn before the first pass
@@ -78,6 +84,8 @@ private:
   bool drawsAhead = false;              ///< some draws are hoisted, and so is the key
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;
+  int64_t batch = 1;                    ///< gridColumns: steps whose loads are in flight together
+  std::vector<Statement> gridPartials;
   std::string scratchName;
   std::vector<std::pair<std::string, size_t>> columnScratch;  ///< names, with the number of accumulators
 };

@@ -34,7 +34,7 @@ void checkColumnKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces
     throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
   };
   const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;
-  const bool inCluster = knobs.reduction == ReductionMapping::clusterColumns;
+  const bool inCluster = knobs.reduction == ReductionMapping::clusterColumns, inGrid = knobs.reduction == ReductionMapping::gridColumns;
   if (!reduces) refuse("columns, but nothing is reduced");
   if (knobs.laneAxis < 0 || knobs.laneAxis != knobs.vectorAxis) refuse("lanes of columns lie along the vector axis");
   if (knobs.threadsPerRow < 1 || knobs.threads % 32 != 0 || knobs.threads % knobs.threadsPerRow != 0)
@@ -42,8 +42,9 @@ void checkColumnKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces
   if (!isPowerOfTwo(knobs.threads / knobs.threadsPerRow)) refuse(fmt::format("{} columns a block are no power of two", knobs.threads / knobs.threadsPerRow));
   if (inWarp && (knobs.threadsPerRow > 32 || !isPowerOfTwo(knobs.threadsPerRow)))
     refuse(fmt::format("{} lanes a column; a warp has 32", knobs.threadsPerRow));
-  if (inCluster ? knobs.blocksPerRow < 2 || knobs.blocksPerRow > 8 : knobs.blocksPerRow != 1)
-    refuse(fmt::format("{} blocks a column; clusters have 2 to 8", knobs.blocksPerRow));
+  const int most = inCluster ? 8 : inGrid ? 65535 : 1;
+  if (knobs.blocksPerRow < (most > 1 ? 2 : 1) || knobs.blocksPerRow > most)
+    refuse(fmt::format("{} blocks a column; clusters have 2 to 8, grids up to 65535, other columns one", knobs.blocksPerRow));
 }
 
 void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
@@ -56,7 +57,7 @@ void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
     refuse(fmt::format("vector width {} is not 1, 2, 4, 8 or 16", knobs.vectorWidth));
   if (knobs.threads < 1 || knobs.threads > 1024) refuse(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
   if (isColumnMapping(knobs.reduction)) return checkColumnKnobs(kernel, knobs, reduces);
-  if (knobs.blocksPerRow != 1) refuse("several blocks a row, whose mapping is not cluster-columns");
+  if (knobs.blocksPerRow != 1) refuse("several blocks a row, whose mapping is neither cluster-columns nor grid-columns");
   const int perRow = std::max(1, knobs.threadsPerRow);
   if (knobs.threads % perRow != 0) refuse(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
   if (perRow > 1 && !reduces) refuse("several threads a row, but nothing is reduced");
@@ -262,11 +263,11 @@ std::string LoopSpace::stepGuard() const {
 }
 
 Launch LoopSpace::launch() const {
-  const int64_t blocks = ceilDivide(rows, rowsPerBlock) * knobs.blocksPerRow;
+  const int64_t blocks = columnGroups() * knobs.blocksPerRow;
   if (blocks > limit32)
     throw Error::unsupported("kernel '{}': {} blocks of {} threads; the limit is {} blocks: take more threads or wider vectors",
                              kernel.name, blocks, knobs.threads, limit32);
-  return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}, .cluster = knobs.blocksPerRow};
+  return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}, .cluster = isCluster() ? knobs.blocksPerRow : 1};
 }
 
 }  // namespace weft::codegen

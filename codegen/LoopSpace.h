@@ -6,7 +6,7 @@
 //   sequential         one thread walks the whole row; neighbouring threads lie along the lane axis
 //   warp, block        neighbouring threads take neighbouring vectors of the row
 //   columns            neighbouring threads take neighbouring rows, which are then called columns; threads further apart
-//                      share them: lanes of a warp, threads of a block, or also the blocks of a cluster (LoopColumns.cpp)
+//                      share them: lanes of a warp, threads of a block, or also blocks of a cluster or grid (LoopColumns.cpp)
 // Everything about position is an Index: a C expression with what is known of its value.
 #pragma once
 
@@ -36,6 +36,7 @@ struct Words {
   std::string row, lane, step, element, width, threads, threadsPerRow, rowsPerBlock, steps, rows, rowElements;
   std::string shares;  ///< how many share a row: threadsPerRow, of all blocks that take part
   std::string columnsPerWarp, blocksPerColumn, inside;  ///< columns only
+  std::string batch, batches, group, slot;              ///< gridColumns only: steps whose loads are in flight together
 };
 
 class LoopSpace {
@@ -68,6 +69,10 @@ public:
   /// Rows per block divide the rows: no thread stands beyond the last row.
   bool isExact() const { return rows % rowsPerBlock == 0; }
   bool isColumns() const { return isColumnMapping(knobs.reduction); }
+  bool isCluster() const { return knobs.reduction == ReductionMapping::clusterColumns; }
+  bool isGrid() const { return knobs.reduction == ReductionMapping::gridColumns; }
+  /// Blocks side by side that take all columns: each has `blocksPerRow` behind it.
+  int64_t columnGroups() const { return (rows + rowsPerBlock - 1) / rowsPerBlock; }
   /// Steps in flight together where a row does not fit into registers.
   int unroll() const { return isColumns() ? 8 : 4; }
   /// Whether several threads share a row.

@@ -79,7 +79,7 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   const Node &node = graph.nodes[index];
   if (hoisted[index]) {
     if (!packedRows.count(index)) return;  // its name is the row's
-    block.push_back(declare("const auto", nodeNames[index], fmt::format("weft::unpack({}[{}])", rowNames.at(index), space.words.step)));
+    block.push_back(declare("const auto", nodeNames[index], fmt::format("weft::unpack({})", packedRows.at(index))));
   } else if (node.kind == Node::Kind::load) {
     block.push_back(loadOf(index));
   } else if (node.kind == Node::Kind::kept) {
@@ -168,6 +168,7 @@ void LoopPasses::declareAccumulators(const std::vector<int> &reductions, Block &
 /// One call for all accumulators of a kind: "weft::clusterColumnSums<blocksPerColumn>(scratch, dgamma, dbeta);".
 void LoopPasses::finishColumns(const std::vector<int> &reductions, Block &block) {
   const ReductionMapping mapping = space.knobs.reduction;
+  if (space.isGrid()) return finishGrid(reductions, block);
   for (const Reduction kind : {Reduction::sum, Reduction::maximum}) {
     std::vector<std::string> arguments;
     for (int index : reductions)
@@ -205,7 +206,7 @@ void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &blo
 void LoopPasses::declareScratch(Block &block) const {
   for (const auto &[name, results] : columnScratch)
     block.push_back({.kind = Statement::Kind::shared,
-                     .type = fmt::format("weft::ColumnScratch<{}, {}, {}, {}>", space.words.rowsPerBlock, space.words.threadsPerRow,
+                     .type = fmt::format("weft::{}Scratch<{}, {}, {}, {}>", space.isGrid() ? "Grid" : "Column", space.words.rowsPerBlock, space.words.threadsPerRow,
                                          space.hasVector() ? space.words.width : "1", results),
                      .name = name});
   if (scratchRows == 0) return;

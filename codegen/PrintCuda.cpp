@@ -68,6 +68,7 @@ private:
       for (const auto &[name, value] : line.entries) entries.push_back(fmt::format("{} = {}", name, value));
       printLine(0, fmt::format("constexpr {} {};", line.type, fmt::join(entries, ", ")), line.note, 52);
     }
+    for (const Statement &global : program.globals) printLine(0, fmt::format("__device__ {} {};", global.type, global.name), global.note, 52);
     text += "}  // namespace\n\n";
   }
 
@@ -128,6 +129,10 @@ private:
     case Kind::leave: return printLine(depth, fmt::format("if ({}) return;", s.value));
     case Kind::shared: return printLine(depth, fmt::format("__shared__ {} {};", s.type, s.name), s.note);
     case Kind::alias: return printLine(depth, fmt::format("using {} = {};", s.name, s.value));
+    case Kind::function:
+      printLine(depth, fmt::format("const auto {} = [=]({}) {{", s.name, s.type));
+      printBlock(s.body, depth + 1);
+      return printLine(depth, "};");
     case Kind::barrier: return printLine(depth, "weft::ptx::barrier();");
     case Kind::load: return printLoad(s, depth);
     case Kind::store: return printLine(depth, storeText(s), s.note);

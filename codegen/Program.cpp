@@ -117,6 +117,7 @@ std::string headText(const Statement &s) {
   case Kind::leave: return fmt::format("return if {}", s.value);
   case Kind::shared: return fmt::format("shared {} : {}", s.name, s.type);
   case Kind::alias: return fmt::format("type {} = {}", s.name, s.value);
+  case Kind::function: return fmt::format("function {} of {}", s.name, s.type);
   case Kind::barrier: return "barrier";
   case Kind::load: return fmt::format("load{} {} <- {}", s.raw ? " stored" : "", s.name, accessText(s));
   case Kind::store: return fmt::format("store {} -> {}", s.value, accessText(s));
@@ -144,6 +145,7 @@ void pruneUnused(Program &program) {
   pruneDeclarations(program.body, used);
   used.clear();
   collectIdentifiers(program.body, used);
+  collectIdentifiers(program.globals, used);
   for (const std::string *text : {&program.launchBounds, &program.clusterBlocks})
     forEachIdentifier(*text, [&](std::string_view word) { used.emplace(word); });
   for (auto line = program.constants.rbegin(); line != program.constants.rend(); ++line)
@@ -161,6 +163,7 @@ std::string print(const Program &program) {
   if (!program.clusterBlocks.empty()) text += fmt::format("  clusters of {} blocks\n", program.launch.cluster);
   for (const ConstantLine &line : program.constants)
     for (const auto &[name, value] : line.entries) text += fmt::format("  constant {} : {} = {}\n", name, line.type, value);
+  for (const Statement &global : program.globals) text += fmt::format("  global {} : {}\n", global.name, global.type);
   for (const Parameter &parameter : program.parameters)
     text += fmt::format("  parameter {} : {}\n", parameter.name, parameter.type);
   text += "body\n";

@@ -38,6 +38,7 @@ struct Statement {
     leave,     ///< if (value) return
     shared,    ///< shared memory: type name
     alias,     ///< name for the type `value`
+    function,  ///< name, a function of the parameters `type` that sees what stands before it
     barrier,
     load,      ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
     store,     ///< the vector or element `value` to pointer
@@ -89,6 +90,7 @@ struct Program {
   std::string entry{};
   std::vector<std::string> headers{};  ///< device headers, sorted
   std::vector<ConstantLine> constants{};
+  std::vector<Statement> globals{};    ///< device memory that a module keeps from launch to launch, zero at load: type, name, note
   std::vector<Parameter> parameters{};
   std::string launchBounds{};          ///< threads a block
   std::string clusterBlocks{};         ///< blocks a cluster; empty: no clusters

@@ -189,6 +189,11 @@ KernelAttributes kernelAttributesOf(mlir::Operation *op) {
     else if (auto list = mlir::dyn_cast<mlir::DenseI64ArrayAttr>(named.getValue()))
       attributes[name] = list.asArrayRef().vec();
   }
+  // A constant that is one value everywhere; a table of several is no plain data, and no kernel takes it.
+  if (const auto splat = op->getAttrOfType<mlir::SplatElementsAttr>("value")) {
+    if (mlir::isa<mlir::FloatType>(splat.getElementType())) attributes["value"] = splat.getSplatValue<llvm::APFloat>().convertToDouble();
+    else if (mlir::isa<mlir::IntegerType>(splat.getElementType())) attributes["value"] = int64_t(splat.getSplatValue<llvm::APInt>().getZExtValue());
+  }
   return attributes;
 }
 

@@ -57,6 +57,7 @@ std::string_view nameOf(ReductionMapping mapping) {
   case ReductionMapping::warpColumns: return "warp-columns";
   case ReductionMapping::blockColumns: return "block-columns";
   case ReductionMapping::clusterColumns: return "cluster-columns";
+  case ReductionMapping::gridColumns: return "grid-columns";
   }
   return "";
 }
@@ -65,7 +66,7 @@ bool isRowMapping(ReductionMapping mapping) { return mapping == ReductionMapping
 
 bool isColumnMapping(ReductionMapping mapping) {
   return mapping == ReductionMapping::warpColumns || mapping == ReductionMapping::blockColumns ||
-         mapping == ReductionMapping::clusterColumns;
+         mapping == ReductionMapping::clusterColumns || mapping == ReductionMapping::gridColumns;
 }
 
 std::string_view nameOf(BlockCombine combine) {
@@ -131,10 +132,13 @@ std::string describeReduction(const LoopKnobs &knobs) {
     return fmt::format("{} a column, {} a block", counted(knobs.threadsPerRow, "lane"),
                        counted(knobs.threads / knobs.threadsPerRow, "column"));
   case ReductionMapping::blockColumns:
-  case ReductionMapping::clusterColumns: {
-    const std::string cluster = knobs.blocksPerRow == 1 ? "" : fmt::format(", clusters of {}", counted(knobs.blocksPerRow, "block"));
+  case ReductionMapping::clusterColumns:
+  case ReductionMapping::gridColumns: {
+    std::string shared;
+    if (knobs.reduction == ReductionMapping::clusterColumns) shared = fmt::format(", clusters of {}", counted(knobs.blocksPerRow, "block"));
+    if (knobs.reduction == ReductionMapping::gridColumns) shared = fmt::format(", {} of the grid a column", counted(knobs.blocksPerRow, "block"));
     return fmt::format("{} a column, {} a block{}", counted(knobs.threadsPerRow, "thread"),
-                       counted(knobs.threads / knobs.threadsPerRow, "column"), cluster);
+                       counted(knobs.threads / knobs.threadsPerRow, "column"), shared);
   }
   }
   return "";

@@ -35,13 +35,14 @@ std::vector<Layout> allDenseLayouts(size_t rank);
 ///   sequential    one thread walks the reduced axes
 ///   warp, block   neighbouring threads lie along a reduced axis and share one row
 ///   ...Columns    neighbouring threads lie along a kept axis, and threads further apart share each column: lanes of one
-///                 warp, threads of one block, or the blocks of one cluster (sm_90 and later)
-enum class ReductionMapping : uint8_t { none, sequential, warp, block, warpColumns, blockColumns, clusterColumns };
+///                 warp, threads of one block, the blocks of one cluster (sm_90 and later), or any blocks of the grid, whose
+///                 partial results the last one adds
+enum class ReductionMapping : uint8_t { none, sequential, warp, block, warpColumns, blockColumns, clusterColumns, gridColumns };
 /// "none", "warp", "cluster-columns".
 std::string_view nameOf(ReductionMapping mapping);
 inline constexpr ReductionMapping reductionMappings[] = {
     ReductionMapping::none,        ReductionMapping::sequential,   ReductionMapping::warp,          ReductionMapping::block,
-    ReductionMapping::warpColumns, ReductionMapping::blockColumns, ReductionMapping::clusterColumns};
+    ReductionMapping::warpColumns, ReductionMapping::blockColumns, ReductionMapping::clusterColumns, ReductionMapping::gridColumns};
 
 /// How a block-mapped reduction combines the partial results of its threads: warp shuffles and then shared memory, a tree
 /// in shared memory, or one thread that walks the shared array.
@@ -58,12 +59,12 @@ struct LoopKnobs {
   int threads = 128;    ///< threads a block
   int threadsPerRow = 1;  ///< threads of a block that share one row or column; 1 where none do
   BlockCombine combine = BlockCombine::shuffle;  ///< for block reductions; shuffle for every other
-  int blocksPerRow = 1;   ///< blocks that share one column when the reduction is clusterColumns, else 1
+  int blocksPerRow = 1;   ///< blocks that share one column when the reduction is clusterColumns or gridColumns, else 1
   auto operator<=>(const LoopKnobs &) const = default;
 };
 
 bool isRowMapping(ReductionMapping mapping);     ///< warp, block
-bool isColumnMapping(ReductionMapping mapping);  ///< warpColumns, blockColumns, clusterColumns
+bool isColumnMapping(ReductionMapping mapping);  ///< warpColumns, blockColumns, clusterColumns, gridColumns
 
 /// Transpose family: one tensor from one layout to another through a shared-memory tile.
 struct TransposeKnobs {

@@ -92,10 +92,12 @@ void Executor::placeInResults(std::vector<cuda::DevicePointer> &addresses) const
   }
 }
 
+/// One a kernel, also of equal cubins: device memory that a module keeps (weft::GridPartials) serves one launch at a time, and
+/// kernels that do not wait for each other may run at once.
 const cuda::Module &Executor::moduleOf(const PlanKernel &kernel) {
-  const auto found = modules.find(kernel.cubin);
+  const auto found = modules.find(kernel.name);
   if (found != modules.end()) return found->second;
-  return modules.emplace(kernel.cubin, cuda::Module(artifact.cubins.at(kernel.cubin))).first->second;
+  return modules.emplace(kernel.name, cuda::Module(artifact.cubins.at(kernel.cubin))).first->second;
 }
 
 bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedProduct &product) const {

@@ -116,7 +116,7 @@ private:
   std::vector<std::string> loadWarnings;
   std::vector<cuda::Buffer> buffers;              ///< by buffer number; empty for temporaries and the caller's
   std::vector<cuda::DevicePointer> ownBuffers;    ///< by buffer number; 0 where only callers bring memory
-  std::map<std::string, cuda::Module> modules;    ///< by cubin
+  std::map<std::string, cuda::Module> modules;    ///< by kernel
   std::vector<std::unique_ptr<Launchable>> kernels;
   std::set<int> watched;                          ///< kernels whose first launch came back
   std::set<std::string> missingParameters;

@@ -128,6 +128,15 @@ Case gather(const std::string &name, int64_t tableRows, int64_t rows, int64_t co
   return result;
 }
 
+/// The gradient of an embedding: every position's row into the table's.
+Case scatterAdd(const std::string &name, int64_t tableRows, int64_t rows, int64_t columns) {
+  const examples::Example example = examples::scatterAdd(DType::f16, {.b = 1, .j = rows, .i = columns}, tableRows);
+  Case result = rowMajorCase(name, "scatters", example.kernel);
+  result.limits[example.kernel.inputs[1]] = tableRows;
+  result.sumTolerance = 1e-4;
+  return result;
+}
+
 }  // namespace
 
 Case rowMajorCase(const std::string &name, const std::string &group, Kernel kernel) {
@@ -179,6 +188,8 @@ std::vector<Case> loopCases() {
       columnSum("column_sum_12288x4096", 12288, 4096),
       columnSum("column_sum_4096x1024", 4096, 1024),
       gather("gather_32768x1024", 30522, 32768, 1024),
+      scatterAdd("scatter_add_30522x1024_12288", 30522, 12288, 1024),
+      scatterAdd("scatter_add_512x1024_12288", 512, 12288, 1024),
   };
   for (Case &one : backwardCases()) cases.push_back(std::move(one));
   return cases;

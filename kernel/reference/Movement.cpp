@@ -7,6 +7,11 @@
 
 namespace weft::reference {
 
+/// One value everywhere; a table of several is not part of a kernel.
+Point PointEvaluator::constant(const BodyOp &op, size_t, const Coordinates &) {
+  return {.value = number(op, "value", std::numeric_limits<double>::quiet_NaN())};
+}
+
 Point PointEvaluator::identity(const BodyOp &op, size_t, const Coordinates &at) { return operand(op, 0, at); }
 
 Point PointEvaluator::transpose(const BodyOp &op, size_t, const Coordinates &at) {

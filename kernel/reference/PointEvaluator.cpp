@@ -66,6 +66,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {"gather", &PointEvaluator::gather},
       {"pad", &PointEvaluator::pad},
       {"broadcast", &PointEvaluator::broadcast},
+      {"constant", &PointEvaluator::constant},
   };
   const auto found = handlers.find(op.name);
   if (found != handlers.end()) return found->second;

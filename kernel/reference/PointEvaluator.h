@@ -128,6 +128,7 @@ private:
   Point gather(const BodyOp &op, size_t result, const Coordinates &at);
   Point pad(const BodyOp &op, size_t result, const Coordinates &at);
   Point broadcast(const BodyOp &op, size_t result, const Coordinates &at);
+  Point constant(const BodyOp &op, size_t result, const Coordinates &at);
   Point scatterAdd(const BodyOp &op, size_t result, const Coordinates &at);
 
   Kernel kernel;  ///< a copy: definitions point into it

@@ -135,7 +135,8 @@ double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
   }
   case ReductionMapping::warpColumns:
   case ReductionMapping::blockColumns:
-  case ReductionMapping::clusterColumns: {
+  case ReductionMapping::clusterColumns:
+  case ReductionMapping::gridColumns: {
     const double steps = std::ceil(rowElements / (static_cast<double>(knobs.threadsPerRow) * knobs.blocksPerRow));
     return std::min<double>(steps, analytic::columnUnroll) * knobs.vectorWidth;
   }

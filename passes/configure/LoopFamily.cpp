@@ -7,9 +7,9 @@
 //   sequential   each thread walks the reduced axes; neighbouring threads lie along another axis, which is also the
 //                vector axis;
 //   columns      the same, but many threads share the walk: gradients of biases, gamma and beta, whose kept axis is the
-//                fast one. Joined in a warp (short columns), in a block, or in a cluster of blocks where the device has
-//                them (sm_90): a cluster is the grid level, since few columns leave most multiprocessors idle otherwise.
-//                There is no form through global memory: it would need scratch memory and a counter that survive a launch.
+//                fast one. Joined in a warp (short columns), in a block, in a cluster of blocks where the device has them
+//                (sm_90), or in as many blocks of the grid as fill the device once or a few times, since few columns leave
+//                most multiprocessors idle otherwise.
 //                For sums and maxima alone (reduce, the gradients of gamma and beta): rows of norms and softmax are read
 //                more than once.
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and knobs are independent.
@@ -33,6 +33,8 @@ constexpr int columnThreads[] = {256, 512};
 constexpr int columnsOfBlock[] = {4, 8, 16, 32};  ///< vectors side by side: 64 to 512 bytes
 constexpr int lanesOfColumn[] = {4, 8};
 constexpr int blocksOfColumn[] = {2, 4, 8};       ///< clusters of more blocks are not portable
+constexpr int gridColumnsOfBlock[] = {8, 16, 32};
+constexpr int gridBlocksPerMultiprocessor[] = {1, 2, 4, 6, 12};
 constexpr int warpShares[] = {8, 16, 32};  ///< lanes that share a row
 constexpr int warpSize = 32;
 constexpr int64_t shortRow = 256;  ///< elements; only shorter rows are given to a part of a warp
@@ -58,20 +60,20 @@ std::set<int> derivedAxes(const Kernel &kernel) {
   return derived;
 }
 
-/// Ops that code generation has no loops for yet.
-constexpr std::string_view withoutLoops[] = {"scatter_add", "constant"};
+/// Why code generation has no loops for an op in this kernel; empty if it has.
+std::string loopRefusal(const Kernel &kernel, const BodyOp &op) {
+  if (op.operatorClass == OperatorClass::contraction) return "'" + op.name + "' is a contraction";
+  if (op.name == "constant" && !op.attributes.contains("value")) return "'constant' is a table of different values";
+  if (op.name != "scatter_add") return "";
+  if (kernel.body.size() > 1) return "'scatter_add' is a kernel of its own";
+  return kernel.values[op.results[0]].axes.size() < 2 ? "'scatter_add' into a table whose rows have no axis" : "";
+}
 
 LoopSpace iterationSpace(const Kernel &kernel) {
   LoopSpace space;
   for (const BodyOp &op : kernel.body) {
-    if (std::ranges::find(withoutLoops, op.name) != std::end(withoutLoops)) {
-      space.reason = "'" + op.name + "' has no loops yet";
-      return space;
-    }
-    if (op.operatorClass == OperatorClass::contraction) {
-      space.reason = "'" + op.name + "' is a contraction";
-      return space;
-    }
+    space.reason = loopRefusal(kernel, op);
+    if (!space.reason.empty()) return space;
     if (op.reducedAxes.empty()) continue;
     std::vector<int> reduced = op.reducedAxes;
     std::sort(reduced.begin(), reduced.end());
@@ -176,6 +178,61 @@ bool reducesColumns(const Kernel &kernel) {
                      [](const BodyOp &op) { return op.reducedAxes.empty() || isPlainReduction(op); });
 }
 
+/// Whether nothing that runs over reduced axes waits for a sum, and only sums are there: what blocks of a grid can share.
+bool sumsLeave(const Kernel &kernel) {
+  std::set<int> sums;
+  for (const BodyOp &op : kernel.body) {
+    const bool uses = std::ranges::any_of(op.operands, [&](int operand) { return sums.contains(operand); });
+    if (op.reducedAxes.empty() && !uses) continue;
+    if (uses && !op.reducedAxes.empty()) return false;
+    if (const auto kind = op.attributes.find("kind"); !uses && kind != op.attributes.end() && kind->second != Attribute(std::string("sum")))
+      return false;
+    const std::vector<int> reduced = kernel.reducedAxes();
+    for (int result : op.results)
+      if (std::ranges::find_first_of(kernel.values[result].axes, reduced) != kernel.values[result].axes.end()) return false;
+    sums.insert(op.results.begin(), op.results.end());
+  }
+  return true;
+}
+
+/// At most `most` blocks of `threads` a column; a few less if then every thread takes as many points.
+int64_t blocksThatDivide(int64_t points, int64_t threads, int64_t most) {
+  for (int64_t blocks = most; blocks * 10 >= most * 9; --blocks)
+    if (points % (blocks * threads) == 0) return blocks;
+  return most;
+}
+
+/// Columns that blocks of the grid share: as many as keep the device busy, whose last wave is full.
+void addGridKnobs(const Kernel &kernel, const Device &device, int64_t points, LoopKnobs row, std::vector<Knobs> &knobs) {
+  const int64_t results = accumulatorsOf(kernel);
+  int64_t vectors = 1;  // columns, in vectors
+  for (int output : kernel.outputs) {
+    int64_t own = 1;
+    const std::vector<int> reduced = kernel.reducedAxes();
+    for (int axis : kernel.values[output].axes)
+      if (std::ranges::find(reduced, axis) == reduced.end())
+        own *= axis == row.vectorAxis ? (kernel.axes[axis].extent + row.vectorWidth - 1) / row.vectorWidth : kernel.axes[axis].extent;
+    vectors = std::max(vectors, own);
+  }
+  row.reduction = ReductionMapping::gridColumns;
+  for (int threads : columnThreads)
+    for (int columns : gridColumnsOfBlock) {
+      row.threads = threads;
+      row.threadsPerRow = threads / columns;
+      int before = 1;
+      for (int perMultiprocessor : gridBlocksPerMultiprocessor) {
+        const int64_t groups = (vectors + columns - 1) / columns;
+        const int64_t most = std::min<int64_t>({int64_t(device.multiprocessors) * perMultiprocessor / groups, points / row.threadsPerRow, 65535});
+        if (most < 2) continue;
+        row.blocksPerRow = static_cast<int>(blocksThatDivide(points, row.threadsPerRow, most));
+        if (row.blocksPerRow <= before) continue;
+        before = row.blocksPerRow;
+        if (columnScratchBytes(row, results) <= staticSharedLimit && gridPartialBytes(row, vectors, results) <= gridPartialsLimit)
+          knobs.push_back(row);
+      }
+    }
+}
+
 /// Threads of a column that are at most as many as its points; `row` has the vector axis and its width.
 void addColumnKnobs(const Kernel &kernel, const Device &device, int64_t points, LoopKnobs row, std::vector<Knobs> &knobs) {
   const int64_t results = accumulatorsOf(kernel);
@@ -226,8 +283,23 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const Device &device, co
   }
   if (!reducesColumns(kernel)) return knobs;
   for (int axis : space.independent)  // what is moved once a column may take several accesses
-    for (int width : widthsAlong(kernel, axis, space.reduced))
-      addColumnKnobs(kernel, device, rowElements, {.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis}, knobs);
+    for (int width : widthsAlong(kernel, axis, space.reduced)) {
+      const LoopKnobs column{.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis};
+      addColumnKnobs(kernel, device, rowElements, column, knobs);
+      if (sumsLeave(kernel)) addGridKnobs(kernel, device, rowElements, column, knobs);
+    }
+  return knobs;
+}
+
+/// A warp owns rows of the table and takes 32 vectors of a row side by side (scatter.cuh), vectors that divide their axis.
+std::vector<Knobs> scatterKnobs(const Kernel &kernel, const LoopSpace &space) {
+  std::vector<Knobs> knobs;
+  const int tableAxis = kernel.values[kernel.outputs[0]].axes[0];
+  for (int axis : space.independent)
+    for (int width : widthsAlong(kernel, axis))
+      if (axis != tableAxis && kernel.axes[axis].extent % width == 0)
+        knobs.push_back(LoopKnobs{.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis, .reduction = ReductionMapping::warp,
+                                  .threads = 256, .threadsPerRow = warpSize});
   return knobs;
 }
 
@@ -261,7 +333,9 @@ FamilyAnswer loopSpace(const Kernel &kernel, const Device &device) {
   if (!iteration.reason.empty()) return {.reason = iteration.reason};
   ConfigurationSpace space{.family = "loop"};
   for (int value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
-  space.knobs = iteration.reduced.empty() ? mapKnobs(kernel, iteration) : reductionKnobs(kernel, device, iteration);
+  const bool isScatter = kernel.body[0].name == "scatter_add";
+  if (isScatter) space.knobs = scatterKnobs(kernel, iteration);
+  else space.knobs = iteration.reduced.empty() ? mapKnobs(kernel, iteration) : reductionKnobs(kernel, device, iteration);
   std::stable_sort(space.knobs.begin(), space.knobs.end(), [](const Knobs &a, const Knobs &b) {
     return preference(std::get<LoopKnobs>(a)) < preference(std::get<LoopKnobs>(b));
   });

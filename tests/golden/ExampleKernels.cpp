@@ -274,6 +274,15 @@ Example selectExample(DType dtype, const Extents &e) {
 
 }  // namespace
 
+Example scatterAdd(DType dtype, const Extents &e, int64_t tableRows) {
+  KernelBuilder builder("scatter_add");
+  const int w = builder.axis("w", tableRows), i = builder.axis("i", e.i), b = builder.axis("b", e.b), j = builder.axis("j", e.j);
+  const int rows = builder.input("rows", dtype, {b, j, i}), ids = builder.input("ids", DType::i32, {b, j});
+  const int table = builder.op({.name = "scatter_add", .operatorClass = normalization, .operands = {rows, ids}, .reducedAxes = {b, j}},
+                               "table", dtype, {w, i});
+  return {"scatter_add", builder.finish({table}), i};
+}
+
 std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
   return {biasDropoutResidualLayerNorm(dtype, e), scaleMaskSoftmaxDropout(dtype, e), biasReluDropout(dtype, e), biasGelu(dtype, e),
           rmsNorm(dtype, e), biasGradient(dtype, e), rowMaximum(dtype, e), rotary(dtype, e, "halved"),

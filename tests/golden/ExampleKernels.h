@@ -40,6 +40,9 @@ std::vector<Example> loopExamples(DType dtype, const Extents &extents, int64_t t
 std::vector<Example> loopExamples(DType dtype, int scale);
 Example findLoopExample(const std::string &name, DType dtype, int scale);
 
+/// The gradient of a gather from a table of so many rows: [b,j,i] by [b,j] into [w,i].
+Example scatterAdd(DType dtype, const Extents &extents, int64_t tableRows);
+
 /// Row-major everywhere.
 Configuration rowMajorConfiguration(const Kernel &kernel, Knobs knobs);
 

@@ -44,6 +44,21 @@ Golden contractionGolden() {
   return {"projection_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// Gradients of gamma and beta whose columns blocks of the grid share.
+Golden gridGolden() {
+  const examples::Example example = examples::findLoopExample("scale_bias", DType::f16, 1);
+  const LoopKnobs knobs{.vectorAxis = example.vectorAxis, .vectorWidth = 8, .laneAxis = example.vectorAxis,
+                        .reduction = ReductionMapping::gridColumns, .threads = 256, .threadsPerRow = 16, .blocksPerRow = 32};
+  return {"scale_bias_grid_f16", example.kernel, examples::rowMajorConfiguration(example.kernel, knobs)};
+}
+
+Golden scatterGolden() {
+  const examples::Example example = examples::scatterAdd(DType::f16, {.b = 8, .j = 512, .i = 1024}, 30522);
+  const LoopKnobs knobs{.vectorAxis = example.vectorAxis, .vectorWidth = 8, .laneAxis = example.vectorAxis,
+                        .reduction = ReductionMapping::warp, .threads = 256, .threadsPerRow = 32};
+  return {"scatter_add_f16", example.kernel, examples::rowMajorConfiguration(example.kernel, knobs)};
+}
+
 std::vector<Golden> goldens() {
   using enum ReductionMapping;
   return {
@@ -59,6 +74,8 @@ std::vector<Golden> goldens() {
                  {.vectorWidth = 8, .reduction = blockColumns, .threads = 256, .threadsPerRow = 16}),
       loopGolden("scale_bias", DType::f16,
                  {.vectorWidth = 8, .reduction = clusterColumns, .threads = 256, .threadsPerRow = 16, .blocksPerRow = 8}),
+      gridGolden(),
+      scatterGolden(),
       loopGolden("rotary_halved", DType::f16, {.vectorWidth = 8, .threads = 256}),
       loopGolden("concat", DType::f32, {.vectorWidth = 4, .threads = 64}, false),
       loopGolden("gather", DType::f16, {.vectorWidth = 8, .threads = 128}),

@@ -117,6 +117,14 @@ void addExamples(Collector &collect) {
     }
 }
 
+/// Tables of fewer and of more rows than positions.
+void addScatters(Collector &collect) {
+  for (DType dtype : floatTypes)
+    for (const int64_t tableRows : {1, 7, 33, 500, 30522})
+      for (const int64_t columns : {13, 40, 1024})
+        collect.addDrawn("scatter", examples::scatterAdd(dtype, {.b = 3, .j = 211, .i = columns}, tableRows).kernel, dtype, 3);
+}
+
 void addExtents(Collector &collect) {
   for (DType dtype : floatTypes)
     for (int64_t extent : {1, 3, 5, 7, 17, 33, 65, 127, 1000}) {
@@ -189,6 +197,7 @@ std::vector<Case> allCases() {
   std::vector<Case> cases;
   Collector collect(cases);
   addExamples(collect);
+  addScatters(collect);
   addExtents(collect);
   addLarge(collect);
   addLayouts(collect);

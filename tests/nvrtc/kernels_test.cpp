@@ -84,7 +84,7 @@ public:
     CHECK_FALSE(configurations.empty());
     for (const Configuration &configuration : configurations) {
       const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
-      const bool needsClusters = loop && loop->blocksPerRow > 1;
+      const bool needsClusters = loop && loop->reduction == ReductionMapping::clusterColumns;
       add(name, kernel, configuration, needsClusters ? architectures.back() : architectures[turn++ % architectures.size()]);
     }
   }

@@ -80,7 +80,7 @@ TEST_CASE("a softmax is mapped to warps, blocks and threads") {
   CHECK(mappings == std::set{ReductionMapping::warp, ReductionMapping::block, ReductionMapping::sequential});
 }
 
-TEST_CASE("sums over slow axes may be taken by columns: in a warp, a block, or a cluster where the device has them") {
+TEST_CASE("sums over slow axes may be taken by columns: in a warp, a block, a grid, or a cluster where the device has them") {
   KernelBuilder builder("gradients", {{'b', 8}, {'j', 64}, {'i', 32}});
   const int x = builder.input("x", "bji"), r = builder.op("relu", OperatorClass::elementwise, {x}, "r", "bji");
   const int s = builder.op("reduce", OperatorClass::normalization, {r}, "s", "i", "bj");
@@ -95,12 +95,29 @@ TEST_CASE("sums over slow axes may be taken by columns: in a warp, a block, or a
       CHECK(knobs.laneAxis == knobs.vectorAxis);
       CHECK(knobs.threadsPerRow * knobs.blocksPerRow <= 8 * 64);
       CHECK(columnScratchBytes(knobs, 1) <= staticSharedLimit);
-      CHECK((knobs.blocksPerRow > 1) == (knobs.reduction == ReductionMapping::clusterColumns));
+      CHECK((knobs.blocksPerRow > 1) == (knobs.reduction == ReductionMapping::clusterColumns || knobs.reduction == ReductionMapping::gridColumns));
     }
     CHECK(mappings.contains(ReductionMapping::warpColumns));
     CHECK(mappings.contains(ReductionMapping::blockColumns));
     CHECK(mappings.contains(ReductionMapping::clusterColumns) == (std::string(name) == "h200"));
+    CHECK(mappings.contains(ReductionMapping::gridColumns));
   }
+}
+
+TEST_CASE("blocks of a grid share columns only where sums leave the kernel") {
+  const auto takesGrid = [](const Kernel &kernel) {
+    const auto legal = enumerate(kernel, findDevice("h200")).legal;
+    return std::ranges::any_of(legal, [](const Configuration &one) {
+      const auto *knobs = std::get_if<LoopKnobs>(&one.knobs);
+      return knobs && knobs->reduction == ReductionMapping::gridColumns;
+    });
+  };
+  KernelBuilder leaves("leaves", {{'j', 512}, {'i', 32}});
+  const int x = leaves.input("x", "ji"), s = leaves.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j");
+  CHECK(takesGrid(leaves.build({s})));
+  KernelBuilder stays("stays", {{'j', 512}, {'i', 32}});
+  const int y = stays.input("y", "ji"), t = stays.op("reduce", OperatorClass::normalization, {y}, "t", "i", "j");
+  CHECK(!takesGrid(stays.build({stays.op("sub", OperatorClass::elementwise, {y, t}, "d", "ji")})));
 }
 
 TEST_CASE("rows that are read more than once, as of a softmax, are not taken by columns") {
@@ -124,6 +141,8 @@ TEST_CASE("columns are named in descriptions and keys, and other knobs keep thei
     return canonicalText(kernel, {.inputs = {rowMajor(2)}, .outputs = {rowMajor(1)}, .knobs = other}, "sm_90a");
   };
   CHECK(textOf(knobs).find("perRow 16 blocks 8") != std::string::npos);
+  knobs.reduction = ReductionMapping::gridColumns, knobs.blocksPerRow = 33;
+  CHECK(describe(kernel, knobs) == "vector 8 x f16 along i, 16 threads a column, 16 columns a block, 33 blocks of the grid a column");
   knobs.reduction = ReductionMapping::blockColumns, knobs.blocksPerRow = 1;
   CHECK(textOf(knobs).find("reduction block-columns threads 256 perRow 16\n") != std::string::npos);
 }

@@ -71,7 +71,7 @@ std::array<int, 6> structureOf(const Knobs &knobs) {
   if (!loop) return {};
   const bool isShared = isRowMapping(loop->reduction) || isColumnMapping(loop->reduction);
   return {loop->vectorAxis, loop->vectorWidth, loop->laneAxis, int(loop->reduction), int(loop->combine),
-          isShared ? loop->threadsPerRow * 8 + loop->blocksPerRow - 1 : 0};
+          isShared ? loop->threadsPerRow * 65536 + loop->blocksPerRow - 1 : 0};
 }
 
 /// Prunes the space of one kernel.

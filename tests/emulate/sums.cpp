@@ -1,0 +1,155 @@
+// Sums whose order is fixed by the kernel and not by the machine: columns that blocks of a grid share, and rows that are
+// scattered by index. Both are compared with fp64, run twice in one module, and must give the same bits in both thread orders.
+#include "codegen/Emit.h"
+#include "tests/emulate/GuardedBuffer.h"
+#include "tests/emulate/HostCompiler.h"
+#include "tests/golden/ExampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+using namespace weft;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+/// f32 and i32 tensors, row-major.
+class Run {
+public:
+  Run(const std::string &name, const Kernel &kernel, const LoopKnobs &knobs)
+      : kernel(kernel), emitted(codegen::emit(kernel, examples::rowMajorConfiguration(kernel, knobs), "sm_90a")),
+        library(name, std::vector<emulate::Source>{{emitted.text, emitted.entry}}) {}
+
+  /// The outputs; `inputs` are words of 4 bytes.
+  std::vector<Floats> operator()(const std::vector<const void *> &inputs, emulate::Schedule schedule) {
+    std::vector<std::unique_ptr<emulate::GuardedBuffer>> buffers;
+    std::vector<void *> pointers, arguments;
+    const auto add = [&](int value) {
+      buffers.push_back(std::make_unique<emulate::GuardedBuffer>(kernel.bytes(value)));
+      pointers.push_back(buffers.back()->bytes().data());
+    };
+    for (size_t n = 0; n < inputs.size(); ++n) {
+      add(kernel.inputs[n]);
+      std::memcpy(pointers.back(), inputs[n], static_cast<size_t>(kernel.bytes(kernel.inputs[n])));
+    }
+    for (int output : kernel.outputs) {
+      add(output);
+      std::memset(pointers.back(), 0xFF, static_cast<size_t>(kernel.bytes(output)));
+    }
+    for (void *&pointer : pointers) arguments.push_back(&pointer);
+    const emulate::Grid grid{.blocks = emitted.launch.grid, .threads = emitted.launch.block, .shared = library.kernel(0).shared};
+    CHECK(emulate::run(grid, schedule, [&] { library.kernel(0).call(arguments.data()); }) == "");
+    std::vector<Floats> outputs;
+    for (size_t n = 0; n < buffers.size(); ++n) {
+      CHECK(buffers[n]->intact());
+      if (n < inputs.size()) continue;
+      outputs.emplace_back(buffers[n]->bytes().size() / 4);
+      std::memcpy(outputs.back().data(), pointers[n], buffers[n]->bytes().size());
+    }
+    return outputs;
+  }
+
+private:
+  const Kernel &kernel;
+  codegen::EmittedKernel emitted;
+  emulate::HostLibrary library;
+};
+
+Floats numbers(int64_t count, uint32_t seed) {
+  Floats values(static_cast<size_t>(count));
+  for (float &value : values) value = static_cast<float>((seed = seed * 1664525u + 1013904223u) >> 16) / 8192.0f - 4.0f;
+  return values;
+}
+
+/// Equal bits in both orders and in a second launch; returns them.
+std::vector<Floats> reproducible(Run &run, const std::vector<const void *> &inputs) {
+  const std::vector<Floats> first = run(inputs, emulate::Schedule::ascending);
+  for (const emulate::Schedule schedule : {emulate::Schedule::descending, emulate::Schedule::ascending}) {
+    const std::vector<Floats> again = run(inputs, schedule);
+    for (size_t n = 0; n < first.size(); ++n)
+      CHECK(std::memcmp(first[n].data(), again[n].data(), first[n].size() * sizeof(float)) == 0);
+  }
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of a grid share columns: whole and cut batches, columns beyond the last, one and several quads a thread") {
+  const examples::Extents extents{.b = 7, .j = 67, .i = 40};
+  Kernel kernel;
+  for (const examples::Example &example : examples::loopExamples(DType::f32, {.b = 7, .j = 67, .k = 8, .h = 2, .p = 8, .i = 40, .u = 8}, 8))
+    if (example.name == "scale_bias") kernel = example.kernel;
+  const int64_t points = extents.b * extents.j, columns = extents.i;
+  const Floats dy = numbers(points * columns, 1), x = numbers(points * columns, 2), mean = numbers(points, 3), rstd = numbers(points, 4);
+  struct Shape {
+    int width, threads, threadsPerColumn, blocks;
+  };
+  // 469 points: 59 steps in batches of 4; 30 steps of 1; 8 columns in vectors of 4 beyond the last; one step.
+  for (const Shape &shape : {Shape{4, 64, 4, 2}, {8, 64, 8, 2}, {4, 128, 16, 3}, {1, 128, 4, 9}, {4, 64, 16, 29}, {2, 256, 8, 5}}) {
+    INFO(shape.width << " wide, " << shape.threads << " threads, " << shape.threadsPerColumn << " a column, " << shape.blocks << " blocks");
+    const int axis = 2;
+    Run run(fmt::format("grid_{}_{}_{}", shape.width, shape.threads, shape.blocks), kernel,
+            {.vectorAxis = axis, .vectorWidth = shape.width, .laneAxis = axis, .reduction = ReductionMapping::gridColumns,
+             .threads = shape.threads, .threadsPerRow = shape.threadsPerColumn, .blocksPerRow = shape.blocks});
+    const std::vector<Floats> sums = reproducible(run, {dy.data(), x.data(), mean.data(), rstd.data()});
+    for (int64_t column = 0; column < columns; ++column) {
+      double dgamma = 0, dbeta = 0, magnitude = 0;
+      for (int64_t point = 0; point < points; ++point) {
+        const double term = dy[size_t(point * columns + column)];
+        dbeta += term;
+        dgamma += term * (x[size_t(point * columns + column)] - mean[size_t(point)]) * rstd[size_t(point)];
+        magnitude += 128;  // 4 (4 + 4) 4
+      }
+      CHECK(std::abs(sums[0][size_t(column)] - dgamma) <= 1e-6 * magnitude);
+      CHECK(std::abs(sums[1][size_t(column)] - dbeta) <= 1e-6 * magnitude);
+    }
+  }
+}
+
+TEST_CASE("blocks of a grid refuse to use what they share") {
+  const examples::Example example = examples::findLoopExample("row_maximum", DType::f32, 0);
+  const LoopKnobs knobs{.vectorAxis = 1, .vectorWidth = 1, .laneAxis = 1, .reduction = ReductionMapping::gridColumns, .threads = 64,
+                        .threadsPerRow = 8, .blocksPerRow = 2};
+  CHECK_THROWS_WITH(codegen::emit(example.kernel, examples::rowMajorConfiguration(example.kernel, knobs), "sm_80"),
+                    Catch::Contains("joined by sums alone"));
+}
+
+TEST_CASE("scattered rows: repeated indices, crowded rows, indices outside the table, rows that nothing reaches") {
+  struct Shape {
+    int64_t batch, length, columns, tableRows;
+    int width, threads;
+  };
+  // The third has more positions of one row than a warp has room for; the last two have columns in several blocks of lanes.
+  for (const Shape &shape : {Shape{3, 37, 24, 50, 4, 256}, {3, 37, 13, 33, 1, 256}, {9, 700, 8, 5, 8, 128}, {2, 90, 132, 3, 2, 256},
+                             {1, 300, 264, 70, 8, 256}}) {
+    INFO(shape.batch << " x " << shape.length << " positions, " << shape.tableRows << " rows of " << shape.columns);
+    const examples::Example example =
+        examples::scatterAdd(DType::f32, {.b = shape.batch, .j = shape.length, .i = shape.columns}, shape.tableRows);
+    const int64_t positions = shape.batch * shape.length;
+    const Floats rows = numbers(positions * shape.columns, 5);
+    std::vector<int32_t> indices(static_cast<size_t>(positions));
+    uint32_t random = 7;
+    for (int32_t &index : indices) {
+      random = random * 1664525u + 1013904223u;
+      index = random >> 30 == 0 ? 1 : int32_t((random >> 8) % uint32_t(shape.tableRows + 2)) - 1;  // a quarter in row 1; some outside
+    }
+    indices[2] = std::numeric_limits<int32_t>::max(), indices[3] = std::numeric_limits<int32_t>::min();
+    Run run(fmt::format("scatter_{}_{}", shape.columns, shape.tableRows), example.kernel,
+            {.vectorAxis = example.vectorAxis, .vectorWidth = shape.width, .laneAxis = example.vectorAxis,
+             .reduction = ReductionMapping::warp, .threads = shape.threads, .threadsPerRow = 32});
+    const Floats table = reproducible(run, {rows.data(), indices.data()})[0];
+    for (int64_t row = 0; row < shape.tableRows; ++row)
+      for (int64_t column = 0; column < shape.columns; ++column) {
+        double sum = 0, magnitude = 0;
+        for (int64_t position = 0; position < positions; ++position)
+          if (indices[size_t(position)] == row) sum += rows[size_t(position * shape.columns + column)], magnitude += 4;
+        INFO("row " << row << ", column " << column);
+        CHECK(std::abs(table[size_t(row * shape.columns + column)] - sum) <= 1e-6 * magnitude);
+      }
+  }
+}
