@@ -3,17 +3,11 @@
 #include "codegen/LoopPasses.h"
 
 #include "kernel/Error.h"
+#include "kernel/RowBudget.h"
 
 #include <algorithm>
 
 namespace weft::codegen {
-namespace {
-
-/// Registers for loads in flight (H200 runs: of f16 in vectors of 8, one tensor is fastest with 8 steps, two and three with 4).
-constexpr int64_t batchWords = 60, longestBatch = 8;
-
-}  // namespace
-
 /// As many steps as fit, a power of two.
 void LoopPasses::chooseBatch() {
   int64_t words = 0;
@@ -26,7 +20,7 @@ void LoopPasses::chooseBatch() {
     const int64_t bytes = (node.perElement ? space.width : 1) * sizeOf(inputs[node.input].dtype);
     words += std::max<int64_t>(1, bytes / 4);
   }
-  while (words > 0 && batch < longestBatch && 2 * batch <= space.steps && 2 * batch * words <= batchWords) batch *= 2;
+  batch = stepsInFlight(words, space.steps);
   if (batch == 1) hoisted.assign(hoisted.size(), false);
 }
 

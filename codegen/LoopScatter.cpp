@@ -11,6 +11,7 @@ namespace {
 
 constexpr int lanes = 32, rowsPerWarp = 4;  // of scatter.cuh
 constexpr int64_t mostRowBlocks = 65535;    // of a grid along y
+constexpr int64_t manyRowBlocks = 512;      // so many fill a GPU alone; then a block looks once for all columns of its rows
 
 /// The space of the columns of one row, side by side in every warp; positions are its reduced axes.
 LoopKnobs columnKnobs(const LoopKnobs &knobs) {
@@ -46,12 +47,13 @@ public:
     const Operand from = memory.operand(tensorNames[rows.name], rows, layoutOf(rows), program.constants);
     const Operand ids = memory.operand(tensorNames[indices.name], indices, layoutOf(indices), program.constants);
     const Operand to = memory.operand(tensorNames[table.name], table, layoutOf(table), program.constants);
-    addBody(space, memory, from, ids, to);
     const int64_t warps = knobs.threads / lanes, rowsOfBlock = warps * rowsPerWarp, tableRows = kernel.axes[table.axes[0]].extent;
     const int64_t rowBlocks = (tableRows + rowsOfBlock - 1) / rowsOfBlock;
     if (rowBlocks > mostRowBlocks)
       throw Error::unsupported("kernel '{}': a table of {} rows; scatter_add takes {}", kernel.name, tableRows, mostRowBlocks * rowsOfBlock);
-    program.launch = {.grid = {space.columnGroups(), rowBlocks, 1}, .block = {knobs.threads, 1, 1}};
+    const bool walksColumns = rowBlocks >= manyRowBlocks && space.columnGroups() > 1;
+    addBody(space, memory, {from, ids, to}, walksColumns);
+    program.launch = {.grid = {walksColumns ? 1 : space.columnGroups(), rowBlocks, 1}, .block = {knobs.threads, 1, 1}};
     program.headers = {"weft/scatter.cuh", "weft/types.cuh", "weft/vector.cuh"};
     program.launchBounds = std::to_string(knobs.threads);
     program.mapping = describe(kernel, knobs);
@@ -85,10 +87,11 @@ private:
   Block positionCoordinates(const LoopSpace &space, const std::string &position) const {
     Block block;
     for (size_t d = 0; d < indices.axes.size(); ++d) {
-      int64_t faster = 1;
-      for (size_t f = d + 1; f < indices.axes.size(); ++f) faster *= kernel.axes[indices.axes[f]].extent;
+      std::vector<std::string> faster;
+      for (size_t f = d + 1; f < indices.axes.size(); ++f) faster.push_back(space.axisName(indices.axes[f]));
       std::string text = position;
-      if (faster > 1) text += fmt::format(" / {}", faster);
+      if (faster.size() == 1) text += " / " + faster[0];
+      if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
       if (d > 0) text += fmt::format(" % {}", space.axisName(indices.axes[d]));
       if (space.extent(indices.axes[d]) > 1) block.push_back(declare("const int", space.coordinate(indices.axes[d]).text, text));
     }
@@ -106,7 +109,22 @@ private:
     return memory.address(operand, at, false, [](int) { return std::string(); });
   }
 
-  void addBody(LoopSpace &space, LoopMemory &memory, const Operand &from, const Operand &ids, const Operand &to) {
+  struct Operands {
+    const Operand &from, &ids, &to;
+  };
+
+  /// The statements behind the block's rows: once, or for each group of columns.
+  Block wrapInGroups(const LoopSpace &space, Block inside, const std::string &call) {
+    if (call.empty()) return inside;
+    const std::string group = names.claim("group"), noted = names.claim("noted");
+    for (Statement &statement : inside)
+      if (const size_t at = statement.value.find("blockIdx.x"); at != std::string::npos) statement.value.replace(at, 10, group);
+    inside.push_back(assign(noted, fmt::format(fmt::runtime(call), noted)));
+    return {declare("bool", noted, "false"), loop(group, std::to_string(space.columnGroups()), 1, std::move(inside))};
+  }
+
+  void addBody(LoopSpace &space, LoopMemory &memory, const Operands &operands, bool walksColumns) {
+    const Operand &from = operands.from, &ids = operands.ids, &to = operands.to;
     const std::string scratch = names.claim("scratch"), firstRow = names.claim("firstRow"), positions = names.claim("positions"),
                       position = names.claim("position"), indexAt = names.claim("indexAt"), load = names.claim("load"),
                       store = names.claim("store"), row = names.claim("tableRow"), sum = names.claim("sum"), found = names.claim("found");
@@ -131,17 +149,18 @@ private:
     Block &body = program.body;
     const int warps = knobs.threads / lanes;
     body.push_back({.kind = Statement::Kind::shared, .type = fmt::format("weft::ScatterScratch<{}, {}>", warps, width), .name = scratch});
-    const auto append = [&](const Block &block) { body.insert(body.end(), block.begin(), block.end()); };
-    append(space.prologue());
-    append(space.coordinates());
-    append(memory.rowOffsets());
+    Block inside;
+    for (const Block &block : {space.prologue(), space.coordinates(), memory.rowOffsets()}) inside.insert(inside.end(), block.begin(), block.end());
     body.push_back(declare("const int", firstRow, fmt::format("blockIdx.y * {}", warps * rowsPerWarp), "of the table; the block's"));
     body.push_back(declare("constexpr int", positions, axes.empty() ? "1" : fmt::format("{}", fmt::join(axes, " * "))));
     body.push_back(codegen::space());
-    body.push_back(function(indexAt, "int " + position, std::move(index)));
-    body.push_back(function(load, "int " + position, std::move(values)));
-    body.push_back(function(store, fmt::format("int {}, const auto &{}", row, sum), writes));
-    body.push_back(evaluate(fmt::format("weft::scatterRows({}, {}, {}, {}, {}, {})", scratch, firstRow, positions, indexAt, load, store)));
+    inside.push_back(function(indexAt, "int " + position, std::move(index)));
+    inside.push_back(function(load, "int " + position, std::move(values)));
+    inside.push_back(function(store, fmt::format("int {}, const auto &{}", row, sum), writes));
+    const std::string call = fmt::format("weft::scatterRows({}, {}, {}, {{}}, {}, {}, {})", scratch, firstRow, positions, indexAt, load, store);
+    if (!walksColumns) inside.push_back(evaluate(fmt::format(fmt::runtime(call), "false")));
+    const Block wrapped = wrapInGroups(space, std::move(inside), walksColumns ? call : "");
+    body.insert(body.end(), wrapped.begin(), wrapped.end());
   }
 
   const Kernel &kernel;

@@ -40,6 +40,10 @@ constexpr double mapRegisters = 24, rowRegisters = 40;
 /// in flight together; bytes in flight as above; joining the threads of a block, for each sum, and of a cluster; and strips of
 /// fewer bytes than DRAM moves at once, whose other half comes later: 64, 32, 16 bytes -> 9.0, 12.3, 17.5 us.
 constexpr double columnUnroll = 8, columnBytesInFlight = 12000, columnCombineSeconds = 0.3e-6, clusterCombineSeconds = 0.3e-6;
+/// Columns that blocks of the grid share: writing, the ticket, and reading by the last block (H200 runs: sums of 25, 50 and 75 MB
+/// take 1.5, 2.2 and 2.8 us more than their bytes and a launch). Without batches of loads, columns of several tensors reach this share
+/// of what those of one do (H200 runs: 74 -> 91 to 125 us and 15.5 -> 18 to 25 us).
+constexpr double gridCombineSeconds = 0.9e-6, unbatchedColumnShare = 0.75;
 /// Where most multiprocessors have no block, each of the others moves this much more than its part (16 blocks: 43 us).
 constexpr double loneMultiprocessorGain = 1.2;
 constexpr double columnStripBytes = 64, columnStripExponent = 0.45;

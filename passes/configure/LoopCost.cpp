@@ -138,6 +138,10 @@ double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
   case ReductionMapping::clusterColumns:
   case ReductionMapping::gridColumns: {
     const double steps = std::ceil(rowElements / (static_cast<double>(knobs.threadsPerRow) * knobs.blocksPerRow));
+    if (knobs.reduction == ReductionMapping::gridColumns) {
+      const auto words = static_cast<int64_t>(std::ceil(knobs.vectorWidth * inputBytesPerPoint / 4));
+      return static_cast<double>(stepsInFlight(words, static_cast<int64_t>(steps)) * knobs.vectorWidth);
+    }
     return std::min<double>(steps, analytic::columnUnroll) * knobs.vectorWidth;
   }
   }
@@ -184,6 +188,10 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   const double lanesBusy = std::min(1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
   result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
   if (isColumns) result.share = columnShare(knobs, result.share * std::min(1.0, busy * analytic::loneMultiprocessorGain));
+  if (knobs.reduction == ReductionMapping::gridColumns) {  // a last wave that is not full; multiprocessors are not in step
+    const double waves = std::ceil(threads / knobs.threads) / (blocks * device.multiprocessors);
+    if (waves > 1) result.share *= (1 + waves / std::ceil(waves)) / 2;
+  }
   if (knobs.reduction == ReductionMapping::block && knobs.combine != BlockCombine::shuffle) {
     double combine = 0;
     if (knobs.combine == BlockCombine::linear) combine = knobs.threads * analytic::linearCombineSeconds;
@@ -200,8 +208,11 @@ double LoopPricer::columnShare(const LoopKnobs &knobs, double share) const {
   const double strip = columns * knobs.vectorWidth * fullElementBytes;
   if (strip < analytic::columnStripBytes) share *= std::pow(strip / analytic::columnStripBytes, analytic::columnStripExponent);
   const double moving = static_cast<double>(kernel.necessaryBytes()) / device.copyBandwidth;
-  const double joining = inWarp ? 0 : static_cast<double>(accumulatorsOf(kernel)) * analytic::columnCombineSeconds;
-  return moving / (moving / share + joining + (knobs.blocksPerRow > 1 ? analytic::clusterCombineSeconds : 0));
+  double joining = inWarp ? 0 : static_cast<double>(accumulatorsOf(kernel)) * analytic::columnCombineSeconds;
+  if (knobs.reduction == ReductionMapping::clusterColumns) joining += analytic::clusterCombineSeconds;
+  if (knobs.reduction == ReductionMapping::gridColumns) joining += analytic::gridCombineSeconds;
+  else if (fullOperands > 1) share *= analytic::unbatchedColumnShare;
+  return moving / (moving / share + joining);
 }
 
 double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const {
