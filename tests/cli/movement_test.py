@@ -83,6 +83,21 @@ class TableA1(CommandTest):
             self.assertLess(account['reduction'], 0.6, rules)
             self.assertAlmostEqual(account['reduction'], 1 - phases['fuse'] / phases['differentiate'])
 
+    def test_operators_are_found_by_structure(self):
+        """Grouped heads, a gated feed-forward, norms of another kind: no name of the paper's layer is known to the account."""
+        account = self.weft('explain', 'llama-3-8b', '--dim', 'b=1', '--dim', 'j=128', '--train', '--stacking', 'separate', '--attention', 'unfused',
+                            '--movement', '--json').json()
+        operators = {frozenset(one['results']): one for one in account['operators']}
+        x, kv, width, gate = 128 * 4096, 128 * 1024, 4096, 14336
+        projections = operators[frozenset(['q', 'k', 'v'])]
+        self.assertEqual((projections['elementsRead'], projections['elementsWritten']), (x + width * (width + 2 * 1024), x + 2 * kv))
+        gates = operators[frozenset(['gate', 'up'])]
+        self.assertEqual((gates['elementsRead'], gates['elementsWritten']), (x + 2 * width * gate, 2 * 128 * gate))
+        summed = operators[frozenset(['d_norm2_gate', 'd_norm2_up'])]
+        self.assertEqual((summed['elementsRead'], summed['elementsWritten']), (2 * 128 * gate + 2 * width * gate, x))
+        self.assertEqual(summed['flop'], 2 * 2 * 128 * gate * width)
+        self.assertAlmostEqual(sum(one['flop'] for one in account['operators']), sum(share['flop'] for share in account['shares']), delta=1)
+
     def test_text(self):
         text = self.weft('explain', *PAPER, '--movement').out
         for part in ('softmax + dropout', 'Gflop', '25.770', '<0.01', 'contraction', '99.80', 'differentiate'):
