@@ -58,11 +58,13 @@ Scale scaleOf(const std::vector<Distribution> &distributions) {
   return {.first = std::log10(least) - margin, .last = std::log10(most) + margin};
 }
 
-/// 1, 2, 5 of every decade.
+/// 1, 2, 5 of every decade; more where the axis is short.
 std::string axis(const Scale &scale, double top, double bottom) {
+  constexpr double shortAxis = 0.7;  // decades
+  const std::vector<double> steps = scale.last - scale.first < shortAxis ? std::vector<double>{1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9} : std::vector<double>{1, 2, 5};
   std::string text;
   for (int decade = int(std::floor(scale.first)); decade <= int(std::ceil(scale.last)); ++decade)
-    for (const double step : {1.0, 2.0, 5.0}) {
+    for (const double step : steps) {
       const double seconds = step * std::pow(10.0, decade), logarithm = std::log10(seconds);
       if (logarithm < scale.first || logarithm > scale.last) continue;
       const double x = scale.at(logarithm);
