@@ -141,8 +141,8 @@ private:
     const Address target = addressOf(space, memory, to, row);
     const Statement write{.kind = Statement::Kind::store, .value = sum, .pointer = target.pointer, .access = target.access,
                           .width = space.words.width, .stride = target.stride};
-    const std::string inside = space.isExact() ? "" : " && " + space.words.inside;
-    const Block writes = {guard(fmt::format("{} < {}{}", row, tableRows, inside), {write})};
+    const std::string andInside = space.isExact() ? "" : " && " + space.words.inside;
+    const Block writes = {guard(fmt::format("{} < {}{}", row, tableRows, andInside), {write})};
     std::vector<std::string> axes;
     for (int axis : indices.axes) axes.push_back(space.axisName(axis));
 
