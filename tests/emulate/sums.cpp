@@ -6,6 +6,7 @@
 #include "tests/golden/ExampleKernels.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
