@@ -71,19 +71,6 @@ class ChoiceTest(MeasureTest):
         self.weft('emit', 'plan')
         self.assertEqual(json.loads((self.folder / 'plan/plan.json').read_text())['measurement'], plan['measurement'])
 
-    def test_parts_are_compared_with_the_whole(self):
-        whole = json.loads((self.folder / 'whole/plan.json').read_text()) if self.weft('compile', *PLAIN, '--parts', '1', '-o', 'whole') else None
-        # Each launch costs much: a plan in parts is timed, and loses.
-        timed = self.measure('--measure=8', launchNanoseconds=5000)[1]
-        self.assertTrue(any(one['parts'] > 1 and 'measured' in one for one in timed), timed)
-        self.assertEqual([one['parts'] for one in timed if one['chosen']], [1])
-        # Within a limit that only parts meet, the whole is not among them.
-        limit = whole['workspaceBytes'] - 1
-        plan, timed = self.measure('--measure', '--max-memory', str(limit), launchNanoseconds=5000)
-        self.assertLessEqual(plan['workspaceBytes'], limit)
-        self.assertTrue(all(one['parts'] > 1 or one['variant'] != whole['variant'] for one in timed), timed)
-        self.assertEqual(plan['measurement']['seconds'], min(one['measured'] for one in timed if 'measured' in one))
-
     def test_an_unmeasured_plan_says_so(self):
         self.weft('compile', *PLAIN, '-o', 'plan')
         self.assertIsNone(self.assertWholeArtifact('plan')['measurement'])
