@@ -11,7 +11,6 @@ namespace {
 
 constexpr int lanes = 32, rowsPerWarp = 4;  // of scatter.cuh
 constexpr int64_t mostRowBlocks = 65535;    // of a grid along y
-constexpr int64_t manyRowBlocks = 512;      // so many fill a GPU alone; then a block looks once for all columns of its rows
 
 /// The space of the columns of one row, side by side in every warp; positions are its reduced axes.
 LoopKnobs columnKnobs(const LoopKnobs &knobs) {
@@ -47,13 +46,12 @@ public:
     const Operand from = memory.operand(tensorNames[rows.name], rows, layoutOf(rows), program.constants);
     const Operand ids = memory.operand(tensorNames[indices.name], indices, layoutOf(indices), program.constants);
     const Operand to = memory.operand(tensorNames[table.name], table, layoutOf(table), program.constants);
+    addBody(space, memory, from, ids, to);
     const int64_t warps = knobs.threads / lanes, rowsOfBlock = warps * rowsPerWarp, tableRows = kernel.axes[table.axes[0]].extent;
     const int64_t rowBlocks = (tableRows + rowsOfBlock - 1) / rowsOfBlock;
     if (rowBlocks > mostRowBlocks)
       throw Error::unsupported("kernel '{}': a table of {} rows; scatter_add takes {}", kernel.name, tableRows, mostRowBlocks * rowsOfBlock);
-    const bool walksColumns = rowBlocks >= manyRowBlocks && space.columnGroups() > 1;
-    addBody(space, memory, {from, ids, to}, walksColumns);
-    program.launch = {.grid = {walksColumns ? 1 : space.columnGroups(), rowBlocks, 1}, .block = {knobs.threads, 1, 1}};
+    program.launch = {.grid = {space.columnGroups(), rowBlocks, 1}, .block = {knobs.threads, 1, 1}};
     program.headers = {"weft/scatter.cuh", "weft/types.cuh", "weft/vector.cuh"};
     program.launchBounds = std::to_string(knobs.threads);
     program.mapping = describe(kernel, knobs);
@@ -109,22 +107,7 @@ private:
     return memory.address(operand, at, false, [](int) { return std::string(); });
   }
 
-  struct Operands {
-    const Operand &from, &ids, &to;
-  };
-
-  /// The statements behind the block's rows: once, or for each group of columns.
-  Block wrapInGroups(const LoopSpace &space, Block inside, const std::string &call) {
-    if (call.empty()) return inside;
-    const std::string group = names.claim("group"), noted = names.claim("noted");
-    for (Statement &statement : inside)
-      if (const size_t at = statement.value.find("blockIdx.x"); at != std::string::npos) statement.value.replace(at, 10, group);
-    inside.push_back(assign(noted, fmt::format(fmt::runtime(call), noted)));
-    return {declare("bool", noted, "false"), loop(group, std::to_string(space.columnGroups()), 1, std::move(inside))};
-  }
-
-  void addBody(LoopSpace &space, LoopMemory &memory, const Operands &operands, bool walksColumns) {
-    const Operand &from = operands.from, &ids = operands.ids, &to = operands.to;
+  void addBody(LoopSpace &space, LoopMemory &memory, const Operand &from, const Operand &ids, const Operand &to) {
     const std::string scratch = names.claim("scratch"), firstRow = names.claim("firstRow"), positions = names.claim("positions"),
                       position = names.claim("position"), indexAt = names.claim("indexAt"), load = names.claim("load"),
                       store = names.claim("store"), row = names.claim("tableRow"), sum = names.claim("sum"), found = names.claim("found");
@@ -141,26 +124,25 @@ private:
     const Address target = addressOf(space, memory, to, row);
     const Statement write{.kind = Statement::Kind::store, .value = sum, .pointer = target.pointer, .access = target.access,
                           .width = space.words.width, .stride = target.stride};
-    const std::string andInside = space.isExact() ? "" : " && " + space.words.inside;
-    const Block writes = {guard(fmt::format("{} < {}{}", row, tableRows, andInside), {write})};
+    const std::string inside = space.isExact() ? "" : " && " + space.words.inside;
+    const Block writes = {guard(fmt::format("{} < {}{}", row, tableRows, inside), {write})};
     std::vector<std::string> axes;
     for (int axis : indices.axes) axes.push_back(space.axisName(axis));
 
     Block &body = program.body;
     const int warps = knobs.threads / lanes;
     body.push_back({.kind = Statement::Kind::shared, .type = fmt::format("weft::ScatterScratch<{}, {}>", warps, width), .name = scratch});
-    Block inside;
-    for (const Block &block : {space.prologue(), space.coordinates(), memory.rowOffsets()}) inside.insert(inside.end(), block.begin(), block.end());
+    const auto append = [&](const Block &block) { body.insert(body.end(), block.begin(), block.end()); };
+    append(space.prologue());
+    append(space.coordinates());
+    append(memory.rowOffsets());
     body.push_back(declare("const int", firstRow, fmt::format("blockIdx.y * {}", warps * rowsPerWarp), "of the table; the block's"));
     body.push_back(declare("constexpr int", positions, axes.empty() ? "1" : fmt::format("{}", fmt::join(axes, " * "))));
     body.push_back(codegen::space());
-    inside.push_back(function(indexAt, "int " + position, std::move(index)));
-    inside.push_back(function(load, "int " + position, std::move(values)));
-    inside.push_back(function(store, fmt::format("int {}, const auto &{}", row, sum), writes));
-    const std::string call = fmt::format("weft::scatterRows({}, {}, {}, {{}}, {}, {}, {})", scratch, firstRow, positions, indexAt, load, store);
-    if (!walksColumns) inside.push_back(evaluate(fmt::format(fmt::runtime(call), "false")));
-    const Block wrapped = wrapInGroups(space, std::move(inside), walksColumns ? call : "");
-    body.insert(body.end(), wrapped.begin(), wrapped.end());
+    body.push_back(function(indexAt, "int " + position, std::move(index)));
+    body.push_back(function(load, "int " + position, std::move(values)));
+    body.push_back(function(store, fmt::format("int {}, const auto &{}", row, sum), writes));
+    body.push_back(evaluate(fmt::format("weft::scatterRows({}, {}, {}, {}, {}, {})", scratch, firstRow, positions, indexAt, load, store)));
   }
 
   const Kernel &kernel;

@@ -103,9 +103,8 @@ template <typename Scratch> __device__ __forceinline__ void tallyRows(Scratch &s
 
 /// The rows [firstRow, firstRow + 4 warps) of the table, of the columns that `load` and `store` stand for; lane n of every warp
 /// stands at the same columns. `indexAt(position)` gives an index, `load(position)` its row, for positions below `positions`.
-/// Returns whether the notes that it leaves are all there are; then the next columns of the same rows need not look: `isNoted`.
 template <int warps, int width, typename IndexAt, typename Load, typename Store>
-__device__ __forceinline__ bool scatterRows(ScatterScratch<warps, width> &scratch, int firstRow, int positions, bool isNoted,
+__device__ __forceinline__ void scatterRows(ScatterScratch<warps, width> &scratch, int firstRow, int positions,
                                             const IndexAt &indexAt, const Load &load, const Store &store) {
   constexpr int rowsPerWarp = 4, rows = warps * rowsPerWarp, many = 32;
   static_assert(rows <= 32, "a lane counts for each row of the block");
@@ -115,14 +114,11 @@ __device__ __forceinline__ bool scatterRows(ScatterScratch<warps, width> &scratc
   int next = warp * share;
   const int end = smaller(next + share, positions);
   Values sum[rowsPerWarp] = {};
-  int rounds = 0;
-  for (bool more = true; more; ++rounds) {
-    if (!isNoted) {
-      next = notePositions<rows>(scratch, firstRow, next, end, indexAt);
-      ptx::syncWarp();
-      tallyRows(scratch);
-      ptx::barrier();
-    }
+  for (bool more = true; more;) {
+    next = notePositions<rows>(scratch, firstRow, next, end, indexAt);
+    ptx::syncWarp();
+    tallyRows(scratch);
+    ptx::barrier();
     int total = 0;
     more = false;
     for (int other = 0; other < warps; ++other) total += scratch.tally[other][lane], more |= scratch.more[other];
@@ -151,7 +147,6 @@ __device__ __forceinline__ bool scatterRows(ScatterScratch<warps, width> &scratc
   }
 #pragma unroll
   for (int n = 0; n < rowsPerWarp; ++n) store(firstRow + warp * rowsPerWarp + n, sum[n]);
-  return rounds == 1;
 }
 
 }  // namespace weft

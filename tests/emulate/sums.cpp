@@ -125,8 +125,7 @@ TEST_CASE("scattered rows: repeated indices, crowded rows, indices outside the t
     int64_t batch, length, columns, tableRows;
     int width, threads;
   };
-  // The third has more positions of one row than a warp has room for; the last three have columns in several groups of lanes,
-  // which blocks of the last walk.
+  // The third has more positions of one row than a warp has room for; the last three have columns in several blocks of lanes.
   for (const Shape &shape : {Shape{3, 37, 24, 50, 4, 256}, {3, 37, 13, 33, 1, 256}, {9, 700, 8, 5, 8, 128}, {2, 90, 132, 3, 2, 256},
                              {1, 300, 264, 70, 8, 256}, {5, 130, 136, 16500, 4, 256}}) {
     INFO(shape.batch << " x " << shape.length << " positions, " << shape.tableRows << " rows of " << shape.columns);
