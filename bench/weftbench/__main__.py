@@ -10,7 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-GROUPS = ('encoder', 'norm', 'contraction', 'seed004', 'memory', 'table-a1')
+GROUPS = ('encoder', 'training', 'norm', 'contraction', 'seed004', 'memory', 'table-a1')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

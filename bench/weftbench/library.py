@@ -2,7 +2,7 @@
 import ctypes
 import functools
 
-ENTRY = b'forward'
+FORWARD, ALL = 'forward', 'all'
 INPUT, OUTPUT, PARAMETER = 0, 1, 2
 
 
@@ -16,10 +16,10 @@ class RuntimeFailed(RuntimeError):
 
 
 class Handle:
-    """One loaded artifact."""
+    """One loaded artifact, whose inputs and outputs are those of one entry point."""
 
-    def __init__(self, library, folder):
-        self.library, self.pointer = library, ctypes.c_void_p()
+    def __init__(self, library, folder, entry):
+        self.library, self.pointer, self.entry = library, ctypes.c_void_p(), entry.encode()
         self.check(library.weft_open(str(folder).encode(), 0, ctypes.byref(self.pointer)))
 
     def __del__(self):
@@ -33,9 +33,9 @@ class Handle:
     def tensors(self, kind):
         """Name, dtype, extents and order of memory of every input, output or parameter."""
         found = []
-        for index in range(self.library.weft_tensor_count(self.pointer, ENTRY, kind)):
+        for index in range(self.library.weft_tensor_count(self.pointer, self.entry, kind)):
             tensor = Tensor()
-            self.check(self.library.weft_describe_tensor(self.pointer, ENTRY, kind, index, ctypes.byref(tensor)))
+            self.check(self.library.weft_describe_tensor(self.pointer, self.entry, kind, index, ctypes.byref(tensor)))
             found.append({'name': tensor.name.decode(), 'dtype': tensor.dtype.decode(), 'extents': tensor.extents[:tensor.rank],
                           'order': tensor.order[:tensor.rank]})
         return found
@@ -47,7 +47,7 @@ class Handle:
         self.check(self.library.weft_set_dropout_key(self.pointer, seed, step))
 
     def launch(self, addresses, stream):
-        self.check(self.library.weft_launch(self.pointer, ENTRY, (ctypes.c_void_p * len(addresses))(*addresses), len(addresses),
+        self.check(self.library.weft_launch(self.pointer, self.entry, (ctypes.c_void_p * len(addresses))(*addresses), len(addresses),
                                             ctypes.c_void_p(stream)))
 
     def launch_kernel(self, name, memory, stream):
@@ -68,8 +68,8 @@ class Library:
         self.library.weft_set_dropout_key.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]
         self.library.weft_close.restype = None
 
-    def open(self, folder):
-        return Handle(self.library, folder)
+    def open(self, folder, entry=FORWARD):
+        return Handle(self.library, folder, entry)
 
 
 @functools.lru_cache

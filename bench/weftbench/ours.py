@@ -38,7 +38,7 @@ def workload_file(settings, name, values):
     return path
 
 
-def compile_artifact(settings, name, arguments, edit=None):
+def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD):
     """Compiles (once a run) and loads. `edit(plan)` changes plan.json before the kernels are emitted again."""
     folder = settings.folder / re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')
     if not (folder / 'plan.json').exists():
@@ -52,14 +52,14 @@ def compile_artifact(settings, name, arguments, edit=None):
             except WeftFailed:
                 shutil.rmtree(folder)  # an edited plan with the kernels of before must not be found by a later run
                 raise
-    return Artifact(settings, folder)
+    return Artifact(settings, folder, entry)
 
 
-def artifacts(settings, name, arguments, result):
+def artifacts(settings, name, arguments, result, entry=library.FORWARD):
     """What stands for weft in a workload, by label; empty where ours is not asked for."""
     if not settings.ours:
         return {}
-    artifact = compile_artifact(settings, name, arguments)
+    artifact = compile_artifact(settings, name, arguments, entry=entry)
     result.extra['weft plan'] = artifact.summary()
     return {OURS: artifact}
 
@@ -76,10 +76,10 @@ def guarded(result, make, label=OURS):
 class Artifact:
     """A loaded artifact. Launches go to torch's current stream, and can be captured there."""
 
-    def __init__(self, settings, folder):
+    def __init__(self, settings, folder, entry=library.FORWARD):
         self.folder = folder
         self.plan = json.loads((folder / 'plan.json').read_text())
-        self.handle = library.load(settings.library).open(folder)
+        self.handle = library.load(settings.library).open(folder, entry)
         self.inputs, self.outputs = self.handle.tensors(library.INPUT), self.handle.tensors(library.OUTPUT)
 
     def input_names(self):

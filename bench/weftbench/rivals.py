@@ -78,8 +78,8 @@ def compiled(function):
     return torch.compile(function, dynamic=False)
 
 
-def jax_encoder(tensors, x, heads, activation, dropout, epsilon):
-    """(call, wait) of the same layer under jax.jit; raises ImportError without JAX."""
+def jax_encoder(tensors, x, heads, activation, dropout, epsilon, dy=None):
+    """(call, wait) of the same layer under jax.jit, with `dy` of its gradients too; raises ImportError without JAX."""
     os.environ.setdefault('XLA_PYTHON_CLIENT_PREALLOCATE', 'false')
     import jax
     import jax.numpy as jnp
@@ -113,5 +113,16 @@ def jax_encoder(tensors, x, heads, activation, dropout, epsilon):
         inner = drop(active(y @ w['w1'].T + w['b1']), keys[2]) @ w['w2'].T + w['b2']
         return norm(y + drop(inner, keys[3]), w['gamma2'], w['beta2'])
 
-    jitted, key, y = jax.jit(layer), jax.random.key(0), array(x)
-    return (lambda: jitted(weights, y, key)), jax.block_until_ready
+    key, y = jax.random.key(0), array(x)
+    if dy is None:
+        jitted = jax.jit(layer)
+        return (lambda: jitted(weights, y, key)), jax.block_until_ready
+
+    def step(w, z, k, dz):
+        result, backward = jax.vjp(lambda v, u: layer(v, u, k), w, z)
+        return result, backward(dz)
+
+    trained, dz = jax.jit(step), array(dy)
+    trainable = {name: weights[name] for name in
+                 ('wqkv', 'bqkv', 'wout', 'bo', 'w1', 'b1', 'w2', 'b2', 'gamma1', 'beta1', 'gamma2', 'beta2')}
+    return (lambda: trained(trainable, y, key, dz)), jax.block_until_ready

@@ -1,0 +1,107 @@
+"""Group `training`: paper-encoder, forward and backward with all gradients (of the input and every parameter), dropout 0.1."""
+import re
+
+import torch
+
+from . import encoder, library, ours, reference, rivals, timing
+from .report import Result, Workload
+
+LIMIT = 1e-2  # of each gradient's relative error: fp16 between kernels, through the whole layer and back
+WORKLOADS = encoder.SHAPES
+
+
+def name_of(batch, length):
+    return f'paper-encoder training B={batch} L={length}'
+
+
+def workload(batch, length):
+    """Three times the forward products; bytes of input, result, their gradients, weights read and their gradients written."""
+    forward = encoder.workload('paper-encoder', encoder.PAPER, batch, length)
+    return Workload(name_of(batch, length), 2 * forward.bytes_moved, 3 * forward.flop, f'forward and backward, dropout {encoder.PAPER["dropout"]}')
+
+
+def expected_results(tensors, x, dy, dropout):
+    """The layer's result and all gradients by fp64 autograd, under the graph's names."""
+    leaves = {name: value.double().requires_grad_() for name, value in {**tensors, 'x': x.detach()}.items()}
+    result = reference.encoder(leaves, encoder.PAPER['activation'], encoder.PAPER['epsilon'], dropout)
+    gradients = torch.autograd.grad(result, list(leaves.values()), dy.double())
+    return {'': result.detach(), **dict(zip(leaves, gradients))}
+
+
+def wrong_results(artifact, out, expected):
+    """The largest relative error; raises WrongResult naming the tensor. Values beyond fp16 would be infinite and never pass."""
+    largest = 0.0
+    for tensor, found in zip(artifact.outputs, out, strict=True):
+        gradient = re.fullmatch(r'd_(.+?)(_\d+)?', tensor['name'])
+        name = gradient[1] if gradient else ''
+        if name in ('bk',):  # its true value is zero: softmax does not change when a row's scores all shift
+            scale = expected['bq'].norm()
+            error = float((found.double() - expected[name]).norm() / scale)
+            if not error <= LIMIT:
+                raise reference.WrongResult(f'd_{name}: {error:.2e} of the size of d_bq, limit {LIMIT:.0e}')
+        else:
+            try:
+                error = reference.check(found, expected[name], LIMIT)
+            except reference.WrongResult as problem:
+                raise reference.WrongResult(f'{tensor["name"]}: {problem}') from None
+        largest = max(largest, error)
+    return largest
+
+
+def our_contenders(result, settings, module, x, dy, batch, length):
+    arguments = [*encoder.compile_arguments('paper-encoder', batch, length), '--train']
+    artifacts = ours.artifacts(settings, name_of(batch, length), arguments, result, entry=library.ALL)
+    tensors, contenders = module.tensors(), []
+    for label, artifact in artifacts.items():
+        artifact.set_parameters(tensors)
+        artifact.set_dropout_key(seed=1, step=0)
+        inputs = [x.detach() if name == 'x' else dy for name in artifact.input_names()]
+        out = artifact.poisoned_outputs()
+        artifact.launch(inputs, out)
+        torch.cuda.synchronize()
+        expected = expected_results(tensors, x, dy, reference.Dropout(encoder.PAPER['dropout'], seed=1, step=0))
+        try:
+            result.errors[label] = wrong_results(artifact, out, expected)
+        except reference.WrongResult as error:
+            result.failures[label] = str(error)
+            continue
+        finally:
+            del expected
+            torch.cuda.empty_cache()
+        result.extra[f'{label} workspace'] = f'{(artifact.device_bytes() - artifact.parameter_bytes()) / 1e6:.1f} MB'
+        contenders.append(timing.GraphContender(label, lambda _, a=artifact, i=inputs, o=out: a.launch(i, o)))
+    return contenders
+
+
+def torch_contenders(settings, module, x, dy):
+    """autograd.grad instead of .backward(): nothing is added to gradients of before."""
+    forms = {'eager unfused': rivals.twin(module, sdpa=False), 'eager + SDPA': rivals.twin(module, sdpa=True)}
+    if settings.torch_compile:
+        forms['torch.compile'] = rivals.compiled(rivals.twin(module, sdpa=True))
+    leaves = [x, *module.parameters()]
+    return [timing.GraphContender(name, lambda _, f=form: torch.autograd.grad(f(x), leaves, dy)) for name, form in forms.items()]
+
+
+def run(settings):
+    layer = encoder.PAPER
+    for batch, length in WORKLOADS:
+        if not settings.wants(name_of(batch, length)):
+            continue
+        result = Result(workload(batch, length))
+        torch.manual_seed(0)
+        module = rivals.EncoderLayer(**layer).to('cuda', torch.float16).train()
+        x = torch.randn(batch, length, layer['hidden'], device='cuda', dtype=torch.float16, requires_grad=True)
+        dy = 0.1 * torch.randn_like(x)
+        contenders = ours.guarded(result, lambda: our_contenders(result, settings, module, x, dy, batch, length))
+        contenders += torch_contenders(settings, module, x, dy)
+        if settings.jax:
+            try:
+                call, wait = rivals.jax_encoder(module.tensors(), x, layer['heads'], layer['activation'], layer['dropout'],
+                                                layer['epsilon'], dy)
+                contenders.append(timing.HostContender('jax', call, wait))
+            except ImportError as error:
+                result.failures['jax'] = timing.first_line(error)
+        timing.measure(result, contenders, settings.rounds)
+        yield result
+        del contenders, module, x
+        torch.cuda.empty_cache()
