@@ -37,6 +37,31 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<Fus
 /// member are concatenated too and added once, before slicing. Concatenations of parameters happen once, at load.
 void stackProjections(const ProjectionGroup &group, size_t first, size_t last);
 
+/// One projection of a group in the backward pass: the gradient of its result, and the products that it is an operand of.
+struct GradientProjection {
+  mlir::Value weight, gradient;
+  ContractOp ofInput, ofWeight;
+};
+
+/// Members `first` to `last`.
+struct MemberRange {
+  size_t first = 0, last = 0;
+};
+
+/// The backward pass of a group of projections, in their order. Gradients of the input are terms of one sum.
+struct GradientGroup {
+  std::vector<GradientProjection> members;
+  size_t weightDimension = 0, gradientDimension = 0;  ///< along which weights and gradients are stacked
+  std::string name(const MemberRange &range) const;   ///< the names of the weights: "wq-wk"
+};
+
+/// Nothing where the graph has no backward pass, or its products cannot be stacked.
+std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group);
+
+/// One product for the gradient of the common input of some members, and one for those of their weights. What is stacked
+/// both ways stands in one tensor.
+void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs, const std::optional<MemberRange> &weights);
+
 /// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax Layers", section 3.2).
 void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 

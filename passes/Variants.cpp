@@ -1,5 +1,6 @@
 // Whole variants: the product of the choices that reach across a graph. Each is a rewritten clone, so the selector solves
-// each alone and the cheapest wins. A few dozen at most: a group of projections has up to four ways, attention two.
+// each alone and the cheapest wins. A few dozen at most: a group of projections has up to four ways, and in a backward pass
+// up to seven more beside each, attention two.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -65,16 +66,65 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
   return {ops.begin(), ops.end()};
 }
 
-Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, bool decompose, int subVector) {
+/// How the backward pass of a group is stacked: nothing, two or all of its members, for the gradient of the input, for those of the
+/// weights, or for both.
+struct GradientStacking {
+  size_t group = 0;
+  std::optional<MemberRange> inputs, weights;
+};
+
+std::vector<std::optional<GradientStacking>> gradientChoices(const std::vector<ProjectionGroup> &groups, const std::string &mode) {
+  std::vector<std::optional<GradientStacking>> choices;
+  if (mode == "auto" || mode == "separate")
+    choices.push_back(std::nullopt);
+  for (size_t index = 0; index < groups.size() && mode != "separate"; ++index) {
+    const size_t size = groups[index].projections.size();
+    if (!gradientsOf(groups[index]))
+      continue;
+    std::vector<MemberRange> ranges;
+    if (mode != "three")
+      ranges.push_back({0, 1});
+    if (mode != "two" && size > 2)
+      ranges.push_back({0, size - 1});
+    for (const MemberRange &range : ranges) {
+      if (mode == "auto") {
+        choices.push_back(GradientStacking{index, range, std::nullopt});
+        choices.push_back(GradientStacking{index, std::nullopt, range});
+      }
+      choices.push_back(GradientStacking{index, range, range});
+    }
+  }
+  if (choices.empty())
+    choices.push_back(std::nullopt);
+  return choices;
+}
+
+/// Whether a group is stacked in part only.
+bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGroup> &groups) {
+  return std::any_of(stackings.begin(), stackings.end(), [&](const Choice &choice) {
+    return choice && choice->last - choice->first + 1 < groups[choice->group].projections.size();
+  });
+}
+
+Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, const std::optional<GradientStacking> &gradients, bool decompose,
+                int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
+  const std::optional<GradientGroup> backward = gradients ? gradientsOf(groups[gradients->group]) : std::nullopt;
   for (const Choice &choice : stackings)
     if (choice) {
       stackProjections(groups[choice->group], choice->first, choice->last);
       variant.rewrites.push_back(choice->name);
     }
+  if (backward) {
+    if (gradients->inputs)
+      variant.rewrites.push_back("stack-dX-" + backward->name(*gradients->inputs));
+    if (gradients->weights)
+      variant.rewrites.push_back("stack-dW-" + backward->name(*gradients->weights));
+    stackGradients(*backward, gradients->inputs, gradients->weights);
+  }
   if (decompose) {
     for (SoftmaxOp softmax : softmaxesOf(graph))
       decomposeSoftmax(softmax, subVector);
@@ -110,12 +160,20 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     decompositions.push_back(false);
   if (options.attention != "unfused" && hasSoftmax)
     decompositions.push_back(true);
+  const std::vector<std::optional<GradientStacking>> gradients = gradientChoices(groups, options.stacking);
   std::vector<Variant> variants;
   for (bool decompose : decompositions)
-    for (const std::vector<Choice> &choice : product(stackings)) {
-      variants.push_back(rewrite(module, choice, decompose, options.subVector));
-      variants.back().stackings = records;
-    }
+    for (const std::vector<Choice> &choice : product(stackings))
+      for (const std::optional<GradientStacking> &backward : gradients) {
+        // How softmax is computed changes nothing for the projections: they are stacked in all ways beside one of its forms.
+        if (decompose && decompositions.size() > 1 && &backward != &gradients.front())
+          continue;
+        // Nor does stacking some of them forward: their backward pass is stacked beside all and beside none.
+        if (&backward != &gradients.front() && isPart(choice, groups))
+          continue;
+        variants.push_back(rewrite(module, choice, backward, decompose, options.subVector));
+        variants.back().stackings = records;
+      }
   return variants;
 }
 

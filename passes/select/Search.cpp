@@ -49,7 +49,7 @@ public:
       : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), outcomes(problem, prices), claims(problem, prices), known(known),
         path(std::move(path)), states(cover.layers().size()), layerClaims(cover.layers().size()),
         alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives, graph.options.alternativeStates)),
-        beam(std::clamp<int64_t>(share(graph.options.states), alternativesHere, graph.options.beam)) {}
+        beam(std::clamp<int64_t>(share(graph.options.states) / 3, alternativesHere, graph.options.beam)) {}
 
   void run() {
     graph.nodes.assign(2, {});  // start, goal

@@ -51,7 +51,7 @@ Selection startOnce(Problem problem, const CostModel &model, const Options &opti
 
 /// `rival`: seconds of the best plan known of any variant.
 void finishOnce(Selection::Graph &graph, double rival) {
-  const bool isBeyond = graph.lowerBound > rival && graph.roughSeconds < infinite;
+  const bool isBeyond = graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph);
   solve(graph);

@@ -59,7 +59,7 @@ struct Problem {
 struct Options {
   double nearBest = 1.5;   ///< a tensor keeps layouts of configurations within this factor of some kernel's best
   int beam = 4096;         ///< states kept per set of finished ops of those that could better the best plan known,
-  int64_t states = 200000; ///< but of all sets together no more than so many
+  int64_t states = 200000; ///< but of all sets together about as many, those that lead nowhere included
   int alternativeStates = 24;  ///< and of the others, for runners-up and what-if answers; also kernel outcomes per state
   int alternatives = 8;    ///< k of the k best plans
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
@@ -102,7 +102,7 @@ struct Statistics {
   int64_t dominated = 0, beamCut = 0;
   bool isProven = false;     ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
   double mostGain = 0;       ///< share of the plan's time by which one that was cut may be faster; 0 where it is proven
-  bool isBeyondBest = false; ///< one pass only: even the lower bound is slower than another variant's plan
+  bool isBeyondBest = false; ///< one pass only: even the bound of what it cut is slower than another variant's plan
   std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
   double seconds = 0;              ///< wall time; of several variants, each one's share of it
   int64_t measured = 0;            ///< of `configurations`: those whose time was measured
@@ -152,7 +152,7 @@ struct VariantProblem {
   Options options;
 };
 /// Selects in every variant, on all processors; results in the order given, as select() gives them, except that a variant
-/// whose lower bound is above the best plan of another is only searched roughly (Statistics::isBeyondBest).
+/// that cannot be faster than the best plan of another, by the bound of what was cut, is only searched roughly (Statistics::isBeyondBest).
 /// A variant without any plan (a memory limit, a pin, a forced fusion that it cannot take) does not stop the others: its
 /// entry is empty and `reasons` says why. Only when no variant has a plan, Error(unsupported) lists all reasons.
 struct VariantSelections {

@@ -35,9 +35,24 @@ double withoutRows(const Kernel &kernel, const ConfigurationSpace &space, const 
   return std::max(0.0, countConfigurations(kernel, space) - count);
 }
 
+/// Whether the operands of a concatenation may be computed in their places in the result: each is the result of a kernel that runs,
+/// and part of this concatenation only.
+bool mayLieInResult(const Problem &problem, const Candidate &concat) {
+  for (const int input : concat.inputs) {
+    const Tensor &tensor = problem.tensors[static_cast<size_t>(input)];
+    if (tensor.isArgument || tensor.isParameter || tensor.isResult || std::count(concat.inputs.begin(), concat.inputs.end(), input) > 1) return false;
+    for (const Candidate &other : problem.candidates) {
+      if (&other == &concat || other.ops.size() > 1 || other.kernel.body[0].operatorClass != OperatorClass::movement) continue;
+      const bool reads = std::count(other.inputs.begin(), other.inputs.end(), input) > 0;
+      if (std::count(other.outputs.begin(), other.outputs.end(), input) > 0 || (reads && other.kernel.body[0].name == "concat")) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
-/// A result lies in the caller's buffer and operands of a concatenation in their own: no views there.
+/// A result lies in the caller's buffer: no view there.
 void Prices::openSpaces(int index) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
@@ -56,7 +71,7 @@ void Prices::openSpaces(int index) {
   bool isModelled = false;
   for (ConfigurationSpace &space : spaces) {
     const bool isView = space.family == "view";
-    if (isView && (leaves || candidate.kernel.body[0].name == "concat")) continue;
+    if (isView && (leaves || (candidate.kernel.body[0].name == "concat" && !mayLieInResult(problem, candidate)))) continue;
     statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
     if (!isView && fits) {
       statistics.prunedConfigurations += withoutRows(candidate.kernel, space, rows);

@@ -2,6 +2,7 @@
 #include "kernel/Error.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
+#include "passes/Rewrites.h"
 #include "tests/unit/SampleGraphs.h"
 #include "tests/unit/SamplePlans.h"
 
@@ -28,6 +29,36 @@ TEST_CASE("variants compute what the graph computes") {
       requireSame(loaded->graph(), graphOf(*variant.module));
     }
   }
+}
+
+TEST_CASE("gradients of stacked projections are those of separate ones") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  const auto contractions = [](GraphOp graph) {
+    const auto ops = graph.getBody().front().getOps<ContractOp>();
+    return std::distance(ops.begin(), ops.end());
+  };
+  const auto before = contractions(loaded->graph());
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
+  CHECK(variants.size() == 4 + 2 * 6);  // beside all and beside none stacked forward: two or three for dX, dW or both
+  std::set<std::vector<std::string>> distinct;
+  for (const Variant &variant : variants) {
+    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    CHECK(distinct.insert(variant.rewrites).second);
+    requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+  const auto find = [&](const std::vector<std::string> &rewrites) {
+    const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) { return variant.rewrites == rewrites; });
+    REQUIRE(found != variants.end());
+    return graphOf(*found->module);
+  };
+  CHECK(contractions(find({"stack-dX-wq-wk"})) == before - 1);
+  GraphOp both = find({"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv"});
+  CHECK(contractions(both) == before - 4);
+  const auto concats = both.getBody().front().getOps<ConcatOp>();
+  CHECK(std::distance(concats.begin(), concats.end()) == 2);  // of the weights, and of the gradients for both products
+  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "three"}).size() == 1);
+  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() == 1);
 }
 
 TEST_CASE("stacking options choose how many projections share a product") {

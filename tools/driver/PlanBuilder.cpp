@@ -188,7 +188,7 @@ private:
       entry.outputs.push_back(addTensor(outputs[index], step.configuration.outputs[index], "temporary"));
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
-    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) aliasViews(entry);
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) aliasViews(entry, step.configuration);
     const runtime::PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
     entry.name = unique(fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
     chosen.kernel.name = entry.name;
@@ -232,11 +232,14 @@ private:
   }
 
   /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in the result's.
-  void aliasViews(const runtime::PlanKernel &entry) {
+  void aliasViews(const runtime::PlanKernel &entry, const Configuration &configuration) {
     if (entry.inputs.size() == 1)
       for (const int output : entry.outputs) viewOf[size_t(output)] = entry.inputs.front();
     else
-      for (const int input : entry.inputs) viewOf[size_t(input)] = entry.outputs.front();
+      for (size_t index = 0; index < entry.inputs.size(); ++index) {
+        viewOf[size_t(entry.inputs[index])] = entry.outputs.front();
+        result.plan.tensors[size_t(entry.inputs[index])].offset = configuration.inputs[index].offset;
+      }
   }
 
   /// The last version of every result is what the caller gets.
