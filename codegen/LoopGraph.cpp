@@ -203,6 +203,8 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.name == "local_softmax") return localSoftmax(op, value, coordinates);
   if (op.name == "reduce_subvectors") return reduceSubVectors(op, name, coordinates);
   if (op.name == "global_scaling") return globalScaling(op, name, coordinates);
+  if (op.name == "cross_entropy") return crossEntropy(op, value, coordinates);
+  if (op.name == "cross_entropy_dx") return crossEntropyDx(op, name, coordinates);
   if (op.name == "softmax_dx") return softmaxDx(op, name, coordinates);
   if (op.name == "layer_norm_dx" || op.name == "rms_norm_dx") return normDx(op, name, coordinates);
   if (op.name == "layer_norm_dw" || op.name == "rms_norm_dw") return normDw(op, value, coordinates);

@@ -1,5 +1,5 @@
-// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp, LoopNormalization.cpp, LoopGradients.cpp,
-// LoopMovement.cpp and LoopMasks.cpp.
+// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp, LoopNormalization.cpp, LoopLoss.cpp,
+// LoopGradients.cpp, LoopMovement.cpp and LoopMasks.cpp.
 #pragma once
 
 #include "codegen/LoopGraph.h"
@@ -62,6 +62,11 @@ private:
   int globalScaling(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int64_t rowLength() const;
   std::string rowLengthText() const;
+
+  // LoopLoss.cpp
+  int crossEntropy(const BodyOp &op, int value, const Coordinates &coordinates);
+  int crossEntropyDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  std::string isLabel(const BodyOp &op, const std::string &label) const;
 
   // LoopGradients.cpp
   int softmaxDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);

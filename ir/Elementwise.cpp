@@ -74,6 +74,13 @@ mlir::LogicalResult ScaleOp::verifyOwnConstraints() {
   return getFactor().isFinite() ? mlir::success() : broken(*this, "scale_c1") << "'factor' must be finite";
 }
 
+mlir::LogicalResult AverageOp::verifyOwnConstraints() {
+  const double weight = getWeight().convertToDouble();
+  if (weight >= 0 && weight <= 1)
+    return mlir::success();
+  return broken(*this, "average_c1") << "'weight' is " << weight << "; must be within 0 and 1";
+}
+
 mlir::LogicalResult SelectOp::verifyOwnConstraints() {
   const std::vector<int64_t> expected = extents(getCondition().getType());
   return allOf(checkElementType(*this, "select_c1", "the condition", getCondition().getType(),

@@ -87,6 +87,8 @@ def Weft_SigmoidOp  : Weft_Unary<"sigmoid", "weft::sigmoid({0})", 3, "1 / (1 + s
 def Weft_ExpOp      : Weft_Unary<"exp", "weft::exp({0})", 1, "std::exp(a)", ["dy * y"]>;
 def Weft_RsqrtOp    : Weft_Unary<"rsqrt", "weft::rsqrt({0})", 2, "1 / std::sqrt(a)", ["make<RsqrtDxOp>(dy, y)"]>;
 
+def Weft_SqrtOp     : Weft_Unary<"sqrt", "weft::squareRoot({0})", 1, "std::sqrt(a)", ["dy / y * 0.5"]>;
+
 //===-- Their derivatives ---------------------------------------------------------------------------------------===//
 
 def Weft_ReluDxOp     : Weft_Dx<"relu_dx", "{1} <= 0.0f ? 0.0f : {0}", 0, "b <= 0 ? 0.0 : a">;
@@ -119,6 +121,17 @@ def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "double":$factor), [{
     ::weft::buildElementwise($_state, {x});
     $_state.getOrAddProperties<Properties>().factor = $_builder.getF64FloatAttr(factor);
+  }]>];
+}
+
+// A moving average takes in one more value: what AdamW keeps of gradients and of their squares. An update has no derivative.
+def Weft_AverageOp : Weft_Elementwise<"average", "{0} + {weight} * ({1} - {0})", 3,
+    "a + getWeight().convertToDouble() * (b - a)", []> {
+  let ownConstraints = 1;
+  let arguments = (ins Weft_Tensor:$old, Weft_Tensor:$x, F64Attr:$weight);
+  let builders = [OpBuilder<(ins "::mlir::Value":$old, "::mlir::Value":$x, "double":$weight), [{
+    ::weft::buildElementwise($_state, {old, x});
+    $_state.getOrAddProperties<Properties>().weight = $_builder.getF64FloatAttr(weight);
   }]>];
 }
 

@@ -13,6 +13,15 @@ def Weft_SoftmaxDxOp : Weft_SpaceOp<"softmax_dx", "normalization"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$dy, "::mlir::Value":$y, "int64_t":$axis)>];
 }
 
+def Weft_CrossEntropyDxOp : Weft_SpaceOp<"cross_entropy_dx", "elementwise"> {
+  let summary = "dy * (exp(x - log_sum) - (1 at the label)), 0 in rows whose label lies outside the axis";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$labels, Weft_Tensor:$log_sums, Weft_Tensor:$dy, I64Attr:$axis);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$labels, "::mlir::Value":$log_sums,
+                                 "::mlir::Value":$dy, "int64_t":$axis)>];
+}
+
 def Weft_LayerNormDxOp : Weft_SpaceOp<"layer_norm_dx", "normalization"> {
   let summary = "rstd * (g - mean(g) - n * mean(g * n)) along one axis, g = dy * gamma, n = (x - mean) * rstd";
   let arguments = (ins Weft_Tensor:$dy, Weft_Tensor:$x, Weft_Tensor:$gamma, Weft_Tensor:$mean, Weft_Tensor:$rstd,

@@ -107,6 +107,15 @@ def Weft_ReduceOp : Weft_SpaceOp<"reduce", "normalization"> {
                                  CArg<"std::optional<::weft::DType>", "std::nullopt">:$dtype)>];
 }
 
+def Weft_CrossEntropyOp : Weft_SpaceOp<"cross_entropy", "normalization"> {
+  let isDifferentiable = 1;
+  let summary = "log(sum(exp(x))) - x[label] along one axis, and the logarithms of the sums; labels outside the axis lose nothing";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$labels, I64Attr:$axis);
+  let results = (outs Weft_Tensor:$losses, Weft_Tensor:$log_sums);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$labels, "int64_t":$axis)>];
+}
+
 def Weft_LocalSoftmaxOp : Weft_SpaceOp<"local_softmax", "normalization"> {
   let summary = "Per sub-vector of `tile` elements: exp(x - max), the maxima and the sums";
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$tile);

@@ -18,7 +18,8 @@ bool hasGroups(const LayerSpecification &specification) {
 
 /// BERT and GPT-2 define the head dim as hidden size / heads; Llama-like models may choose it freely.
 bool headsFillEmbedding(const LayerSpecification &specification) {
-  return specification.family == Family::encoder || specification.family == Family::decoder;
+  return specification.family == Family::encoder || specification.family == Family::decoder ||
+         specification.family == Family::maskedToken;
 }
 
 void checkOverrides(const LayerSpecification &specification, const Dims &overrides) {
@@ -57,6 +58,9 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
                           dims.at("h") * dims.at("p"));
   if (specification.family == Family::llama && dims.at("p") % 2 != 0)
     throw Error::badInput("{}: rotary positions turn pairs, so p={} must be even", specification.name, dims.at("p"));
+  if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
+    throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence", specification.name,
+                          dims.at("k"), dims.at("j"));
   if (specification.causal && dims.at("k") != dims.at("j"))
     throw Error::unsupported("{}: k={} differs from j={} in a causal layer (keys of earlier steps are not supported); "
                              "nearest is the preset 'attention', whose j and k are free",
@@ -72,6 +76,7 @@ std::vector<std::string> settableDims(const LayerSpecification &specification) {
   if (specification.family == Family::attention) return names;
   names.push_back("i");
   if (!specification.attentionOnly) names.push_back("u");
+  if (specification.family == Family::maskedToken) names.push_back("v");
   return names;
 }
 

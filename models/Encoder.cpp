@@ -10,9 +10,7 @@ mlir::Value feedForward(LayerBuilder &layer, mlir::Value x) {
   return layer.project("feed_forward", "iu,bju->bji", "w2", active, bias ? "b2" : "");
 }
 
-mlir::Value buildEncoder(LayerBuilder &layer) {
-  const mlir::Value x = layer.argument("x", "bji");
-  const mlir::Value source = layer.dim('k') == layer.dim('j') ? x : layer.argument("context", "bki");
+mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source) {
   const mlir::Value attention = multiHeadAttention(layer, x, source);
   if (layer.specification().attentionOnly) return attention;
 
@@ -20,6 +18,11 @@ mlir::Value buildEncoder(LayerBuilder &layer) {
   const mlir::Value middle = layer.layerNorm("norm1", attended, "1");
   const mlir::Value transformed = layer.dropout("feed_forward_kept", feedForward(layer, middle));
   return layer.layerNorm("norm2", layer.residual("residual2", transformed, middle), "2");
+}
+
+mlir::Value buildEncoder(LayerBuilder &layer) {
+  const mlir::Value x = layer.argument("x", "bji");
+  return encoderLayer(layer, x, layer.dim('k') == layer.dim('j') ? x : layer.argument("context", "bki"));
 }
 
 }  // namespace weft::models

@@ -12,6 +12,14 @@ mlir::Value buildAttention(LayerBuilder &layer);
 /// With k different from j, keys and values come from a second argument, context [b,k,i].
 mlir::Value buildEncoder(LayerBuilder &layer);
 
+/// One encoder layer: x [b,j,i], source [b,k,i] -> [b,j,i].
+mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source);
+
+/// Devlin et al. 2019, section 3.1, task 1: token and position embeddings, normalized, encoder layers, logits over the
+/// vocabulary v, and the sum of the cross entropies of tokens [b,j] (i32) against labels [b,j] (i32; outside the
+/// vocabulary: none), each times its weight [b,j]. The output projection has weights of its own. The result is a scalar, the loss.
+mlir::Value buildMaskedToken(LayerBuilder &layer);
+
 /// Radford et al. 2019: normalized before attention and feed-forward, causal.
 mlir::Value buildDecoder(LayerBuilder &layer);
 

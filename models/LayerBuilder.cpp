@@ -46,8 +46,12 @@ LayerBuilder::LayerBuilder(mlir::MLIRContext &context, const LayerSpecification 
   builder_.setInsertionPointToEnd(body_);
 }
 
+/// "norm, mean, rstd" are the names of three results.
 mlir::Location LayerBuilder::named(const std::string &name) {
-  return mlir::NameLoc::get(builder_.getStringAttr(name));
+  std::string all = prefix_ + name;
+  for (size_t comma = all.find(", "); comma != std::string::npos; comma = all.find(", ", comma + 2))
+    all.insert(comma + 2, prefix_);
+  return mlir::NameLoc::get(builder_.getStringAttr(all));
 }
 
 template <typename Op, typename... Arguments>
@@ -71,12 +75,16 @@ void LayerBuilder::checkElements(const std::string &what, const std::string &axe
   }
 }
 
-mlir::Value LayerBuilder::argument(const std::string &name, const std::string &axes) {
+mlir::Value LayerBuilder::argument(const std::string &name, const std::string &axes) { return argumentOf(name, axes, dtype_); }
+
+mlir::Value LayerBuilder::indices(const std::string &name, const std::string &axes) { return argumentOf(name, axes, DType::i32); }
+
+mlir::Value LayerBuilder::argumentOf(const std::string &name, const std::string &axes, DType dtype) {
   checkElements("argument " + name, axes);
   std::vector<std::pair<std::string, int64_t>> extents;
   for (char axis : axes) extents.emplace_back(std::string(1, axis), dim(axis));
   isParameter_.push_back(false);
-  return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype_), named(name));
+  return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype), named(name));
 }
 
 mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &axes) {
@@ -109,6 +117,27 @@ mlir::Value LayerBuilder::project(const std::string &name, const std::string &sp
       along.push_back(position(product, axis));
     }
   return append<BiasOp>(name, product, parameter(biasName, biasAxes), along);
+}
+
+mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mlir::Value indices) {
+  return append<GatherOp>(name, table, indices);
+}
+
+mlir::Value LayerBuilder::bias(const std::string &name, mlir::Value x, const std::string &biasName, const std::string &axes) {
+  std::vector<int64_t> along;
+  for (char axis : axes) along.push_back(position(x, axis));
+  return append<BiasOp>(name, x, parameter(biasName, axes), along);
+}
+
+mlir::Value LayerBuilder::crossEntropy(const std::string &name, mlir::Value logits, mlir::Value labels, char axis) {
+  return append<CrossEntropyOp>(name + ", log_sums", logits, labels, position(logits, axis));
+}
+
+mlir::Value LayerBuilder::weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights) {
+  const mlir::Value weighted = multiply(name + "_terms", losses, weights);
+  std::vector<int64_t> all;
+  for (int64_t axis = 0; axis < mlir::cast<mlir::RankedTensorType>(weighted.getType()).getRank(); ++axis) all.push_back(axis);
+  return append<ReduceOp>(name, "sum", weighted, all);
 }
 
 mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x, const std::string &suffix) {

@@ -30,6 +30,8 @@ public:
 
   /// A graph argument over the given axis letters. Throws Error(badInput) if it has more than 2^62 elements.
   mlir::Value argument(const std::string &name, const std::string &axes);
+  /// The same, of 32-bit integers.
+  mlir::Value indices(const std::string &name, const std::string &axes);
   /// The same, marked as a weight.
   mlir::Value parameter(const std::string &name, const std::string &axes);
 
@@ -40,6 +42,15 @@ public:
   mlir::Value project(const std::string &name, const std::string &spec, const std::string &weightName, mlir::Value x,
                       const std::string &biasName = "");
 
+  /// What every further name starts with: "layer2_".
+  void setPrefix(const std::string &text) { prefix_ = text; }
+  mlir::Value gather(const std::string &name, mlir::Value table, mlir::Value indices);
+  /// x plus a new parameter over some of its axes.
+  mlir::Value bias(const std::string &name, mlir::Value x, const std::string &biasName, const std::string &axes);
+  /// The losses of rows along the axis.
+  mlir::Value crossEntropy(const std::string &name, mlir::Value logits, mlir::Value labels, char axis);
+  /// The sum of all elements of losses times weights: a scalar.
+  mlir::Value weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights);
   mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix);
   mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName);
   mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
@@ -64,6 +75,7 @@ private:
   mlir::Location named(const std::string &name);
   int64_t position(mlir::Value x, char axis) const;
   void checkElements(const std::string &what, const std::string &axes) const;
+  mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
 
   const LayerSpecification specification_;
   const Dims dims_;
@@ -73,6 +85,7 @@ private:
   mlir::Block *body_ = nullptr;
   std::vector<bool> isParameter_;  ///< one per graph argument
   int64_t streams_ = 0;            ///< dropout streams handed out
+  std::string prefix_;             ///< of names
 };
 
 }  // namespace weft::models

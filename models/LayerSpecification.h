@@ -11,7 +11,7 @@
 namespace weft::models {
 
 /// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per group, p query/key
-/// head dim, w value head dim, i embedding, u feed-forward.
+/// head dim, w value head dim, i embedding, u feed-forward, v vocabulary.
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -19,6 +19,7 @@ enum class Family : uint8_t {
   encoder,    ///< BERT-like: attention and feed-forward, normalization after each residual
   decoder,    ///< GPT-2-like: causal, layer normalization before attention and feed-forward
   llama,      ///< RMS normalization, rotary positions, grouped key/value heads, gated feed-forward
+  maskedToken,  ///< a model with its loss: embeddings, encoder layers, cross entropy at masked positions
 };
 
 enum class Activation : uint8_t { relu, gelu, geluTanh, silu };
@@ -39,6 +40,7 @@ struct LayerSpecification {
   bool scaleScores = true;       ///< scores are multiplied by 1/sqrt(p)
   std::optional<int64_t> window = {};  ///< causal families: keys that a query sees, its own included
   double rotaryBase = 10000;     ///< llama only
+  int64_t layers = 1;            ///< maskedToken only
   bool operator==(const LayerSpecification &) const = default;
 };
 

@@ -19,6 +19,8 @@ bool endsWith(const std::string &text, std::string_view ending) {
 }
 
 void checkRequest(const Request &request) {
+  if (request.dropout && !(*request.dropout >= 0 && *request.dropout < 1))
+    throw Error::badInput("dropout {}: a probability is at least 0 and below 1", *request.dropout);
   const std::vector<std::string> parts = {"attention", "layer"};
   if (request.part == "model")
     throw Error::unsupported("part 'model' is not supported yet; nearest is 'layer' (known: attention, layer)");
@@ -43,17 +45,28 @@ ConfigDescription describe(const std::string &model) {
   throwUnknownPreset(model);
 }
 
+/// Its weights are what an optimizer updates, and embeddings and loss belong to no single layer.
+void checkMaskedToken(const Request &request) {
+  if (request.part != "layer") throw Error::unsupported("{}: has no part '{}'", request.model, request.part);
+  if (request.dtype != DType::f32)
+    throw Error::unsupported("{}: dtype {} is not supported, its weights are updated in place; nearest is --dtype f32",
+                             request.model, nameOf(request.dtype));
+}
+
 mlir::Value buildFamily(LayerBuilder &layer) {
   switch (layer.specification().family) {
   case Family::attention: return buildAttention(layer);
   case Family::encoder: return buildEncoder(layer);
   case Family::decoder: return buildDecoder(layer);
   case Family::llama: return buildLlama(layer);
+  case Family::maskedToken: return buildMaskedToken(layer);
   }
   llvm_unreachable("every family is in the switch");
 }
 
 Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
+  if (request.dropout)
+    throw Error::badInput("{}: --dropout cannot be set, a .mlir file holds its own dropout ops", request.model);
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents", request.model,
                           request.dims.begin()->first, request.dims.begin()->second);
@@ -86,7 +99,9 @@ Model build(const Request &request, mlir::MLIRContext &context) {
 
   ConfigDescription described = describe(request.model);
   LayerSpecification &specification = described.specification;
+  if (specification.family == Family::maskedToken) checkMaskedToken(request);
   if (request.part == "attention") specification.attentionOnly = true;
+  if (request.dropout) specification.dropout = *request.dropout;
   Model model;
   model.description = {.name = specification.name,
                        .dims = resolveDims(specification, request.dims),

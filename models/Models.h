@@ -8,6 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Request {
   DType dtype = DType::f16;
   std::string text = {};                 ///< of a .mlir model: what to read instead of the whole file
   std::string part = "layer";            ///< "attention" or "layer"
+  std::optional<double> dropout = {};    ///< probability of every dropout, instead of the model's own; 0: none
 };
 
 struct Description {

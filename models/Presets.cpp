@@ -49,6 +49,17 @@ LayerSpecification llama3() {
           .rotaryBase = 500000};
 }
 
+/// A model small enough to be trained in minutes, of the layers of Devlin et al. 2019: bytes are its tokens.
+LayerSpecification maskedToken() {
+  return {.name = "masked-token",
+          .family = Family::maskedToken,
+          .dims = {{"b", 32}, {"j", 64}, {"h", 4}, {"i", 128}, {"u", 512}, {"v", 256}},
+          .activation = Activation::gelu,
+          .dropout = 0.1,
+          .normStatistics = true,
+          .layers = 4};
+}
+
 LayerSpecification attentionCore() {
   return {.name = "attention", .family = Family::attention, .dims = {{"b", 8}, {"j", 512}, {"h", 16}, {"p", 64}}};
 }
@@ -62,6 +73,7 @@ const std::vector<PresetRow> &presetRows() {
       {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
       {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
+      {maskedToken(), "masked-token model with its loss, for training: byte embeddings, 4 encoder layers, cross entropy"},
       {paperEncoder("paper-attention", true), "multi-head attention of paper-encoder with its biases and dropout"},
       {paperEncoder("paper-encoder", false), "BERT-large encoder layer in training: ReLU, dropout 0.1, post-norm"},
   };

@@ -21,6 +21,16 @@ struct DifferentiateOptions {
 /// a diagnostic at the op or argument: no derivative, an argument of integers, a loss that is no scalar, unknown names.
 mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options);
 
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999;
+};
+
+/// Replaces the gradient of every parameter among the results of a differentiated graph by one step of AdamW: parameters
+/// become arguments NAME, with arguments NAME_mean and NAME_square beside them, and the results NAME_next, NAME_mean_next and
+/// NAME_square_next are what the next step takes. Rate, decay and bias correction come as the scalars keep, step_size and
+/// epsilon (differentiate/AdamW.cpp). Fails with a diagnostic without gradients, and for parameters that are not f32.
+mlir::LogicalResult appendAdamW(GraphOp graph, const AdamWOptions &options);
+
 /// Contractions of one tensor with weights that could be one contraction with stacked weights, in graph order.
 struct ProjectionGroup {
   mlir::Value data;

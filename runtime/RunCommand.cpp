@@ -8,6 +8,7 @@
 #include "runtime/JsonText.h"
 #include "runtime/RandomInputs.h"
 #include "runtime/Safetensors.h"
+#include "runtime/TrainCommand.h"
 
 #include <cmath>
 #include <cstdio>
@@ -177,7 +178,23 @@ private:
 
 }  // namespace
 
+namespace {
+
+int train(const RunRequest &request) {
+  if (*request.steps < 0 || request.saveEvery < 0)
+    throw Error::badInput("--steps {} --save-every {}: at least 0", *request.steps, request.saveEvery);
+  if (!(request.inputs + request.outputs + request.kernel).empty())
+    throw Error::badInput("--steps trains on batches of a text: it takes no --inputs, --outputs or --kernel");
+  return trainArtifact({.folder = request.folder, .steps = *request.steps, .data = request.data, .state = request.state,
+                        .saveEvery = request.saveEvery, .learningRate = request.learningRate, .weightDecay = request.weightDecay,
+                        .seed = request.seed, .gpu = request.gpu, .limitSeconds = request.limitSeconds, .json = request.json});
+}
+
+}  // namespace
+
 int runArtifact(const RunRequest &request) {
+  if (request.steps) return train(request);
+  if (!(request.data + request.state).empty()) throw Error::badInput("--data and --state belong to training; add --steps N");
   if (!request.kernel.empty() && !(request.inputs + request.outputs).empty())
     throw Error::badInput("--kernel runs on random operands: it takes neither --inputs nor --outputs");
   if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);

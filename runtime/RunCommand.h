@@ -16,6 +16,10 @@ struct RunRequest {
   int repeat = 1, gpu = 0;
   double limitSeconds = 10;     ///< of every kernel's first launch
   bool check = false, json = false;
+  std::optional<int64_t> steps;  ///< train (TrainCommand.h)
+  std::string data, state;
+  int64_t saveEvery = 100;
+  double learningRate = 1e-3, weightDecay = 0.01;
 };
 
 /// Declares the flags on a CLI11 command (a template, so that the runtime needs no CLI11).
@@ -31,6 +35,12 @@ void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("--repeat", request.repeat, "launches")->capture_default_str();
   command.add_option("--gpu", request.gpu, "number of the GPU, as the driver counts")->capture_default_str();
   command.add_option("--limit", request.limitSeconds, "seconds after which a kernel's first launch counts as hanging")->capture_default_str();
+  command.add_option("--steps", request.steps, "train for so many steps (compile with --train --optimizer adamw); loss per step");
+  command.add_option("--data", request.data, "with --steps: a text file; without, the text that ships");
+  command.add_option("--state", request.state, "with --steps: weights and averages, read if the file is there, written at the end");
+  command.add_option("--save-every", request.saveEvery, "with --steps: steps between writes of the state; 0: at the end")->capture_default_str();
+  command.add_option("--learning-rate", request.learningRate, "with --steps: of AdamW")->capture_default_str();
+  command.add_option("--weight-decay", request.weightDecay, "with --steps: of AdamW")->capture_default_str();
   command.add_flag("--check", request.check, "stop after the checks: needs no GPU");
 }
 

@@ -19,6 +19,9 @@ __device__ __forceinline__ float expFast(float x) { return ptx::exp2(x * 1.44269
 /// tanh(x), at most 2 ulp off.
 __device__ __forceinline__ float tanh(float x) { return tanhf(x); }
 
+/// Rounded correctly.
+__device__ __forceinline__ float squareRoot(float x) { return sqrtf(x); }
+
 /// 1 / sqrt(x), at most 2 ulp off.
 __device__ __forceinline__ float rsqrt(float x) { return ptx::inverseSquareRoot(x); }
 

@@ -4,6 +4,7 @@
 #include "ir/Einsum.h"
 #include "ir/Weft.h"
 #include "ir/interpreter/Contraction.h"
+#include "ir/interpreter/CrossEntropy.h"
 #include "ir/interpreter/Dropout.h"
 #include "ir/interpreter/Masks.h"
 #include "ir/interpreter/Movement.h"
@@ -67,6 +68,14 @@ struct Evaluator {
   }
   Results operator()(GlobalScalingOp scaling) const {
     return results(globalScaling<Real>(operand(0), operand(1), scaling.getAxis(), scaling.getTile()));
+  }
+
+  Results operator()(CrossEntropyOp loss) const {
+    CrossEntropy all = crossEntropy<Real>(operand(0), operand(1), loss.getAxis());
+    return results(std::move(all.losses), std::move(all.logSums));
+  }
+  Results operator()(CrossEntropyDxOp gradient) const {
+    return results(crossEntropyDx<Real>(operand(0), operand(1), operand(2), operand(3), gradient.getAxis()));
   }
 
   Results operator()(SoftmaxDxOp gradient) const {
@@ -171,7 +180,7 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
   return llvm::TypeSwitch<mlir::Operation *, Results>(op)
       .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp, ReduceSubvectorsOp,
             GlobalScalingOp, TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp, DropoutOp,
-            RotaryOp, MaskOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp, ScatterAddOp, PadOp,
+            RotaryOp, MaskOp, CrossEntropyOp, CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp, ScatterAddOp, PadOp,
             BroadcastOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);

@@ -50,6 +50,8 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {"local_softmax", &PointEvaluator::localSoftmax},
       {"reduce_subvectors", &PointEvaluator::reduceSubvectors},
       {"global_scaling", &PointEvaluator::globalScaling},
+      {"cross_entropy", &PointEvaluator::crossEntropy},
+      {"cross_entropy_dx", &PointEvaluator::crossEntropyDx},
       {"softmax_dx", &PointEvaluator::softmaxDx},
       {"layer_norm_dx", &PointEvaluator::normDx},
       {"rms_norm_dx", &PointEvaluator::normDx},

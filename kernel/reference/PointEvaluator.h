@@ -109,6 +109,10 @@ private:
   Point reduceSubvectors(const BodyOp &op, size_t result, const Coordinates &at);
   Point globalScaling(const BodyOp &op, size_t result, const Coordinates &at);
 
+  // CrossEntropy.cpp
+  Point crossEntropy(const BodyOp &op, size_t result, const Coordinates &at);
+  Point crossEntropyDx(const BodyOp &op, size_t result, const Coordinates &at);
+
   // NormalizationGradients.cpp
   Point softmaxDx(const BodyOp &op, size_t result, const Coordinates &at);
   Point normalizedValue(const BodyOp &op, const Coordinates &at, size_t axis, bool hasMean);

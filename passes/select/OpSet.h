@@ -12,7 +12,7 @@ namespace weft::select {
 
 class OpSet {
 public:
-  static constexpr int capacity = 512;
+  static constexpr int capacity = 1024;
 
   OpSet() = default;
   explicit OpSet(const std::vector<int> &ops) {

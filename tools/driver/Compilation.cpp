@@ -46,6 +46,22 @@ std::optional<int> resolveOp(const std::string &name, const std::vector<FlowOp> 
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
+std::vector<std::string> parametersOf(GraphOp graph) {
+  std::vector<std::string> names;
+  for (mlir::BlockArgument argument : graph.getBody().getArguments())
+    if (graph.isParameter(argument.getArgNumber())) names.push_back(writtenName(argument));
+  return names;
+}
+
+/// Ops of a graph from which on its tensors keep the order of their axes. The states of an exact search are layouts of all that
+/// is live, and a backward pass keeps everything live.
+constexpr size_t manyOps = 100;
+
+void keepLogicalLayouts(select::Problem &problem) {
+  for (select::Tensor &tensor : problem.tensors)
+    if (!tensor.isParameter && !tensor.pinned && tensor.axes.size() > 1) tensor.pinned = rowMajor(tensor.axes.size());
+}
+
 std::string printOrder(const std::vector<std::string> &names) { return fmt::format("{}", fmt::join(names, ",")); }
 
 /// The permutation of a tensor's dimensions that a pin asks for.
@@ -142,11 +158,16 @@ Account Compilation::account(const ProposedVariant &variant) const {
 }
 
 void Compilation::differentiateImported() {
-  const DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recompute};
   CapturedDiagnostics diagnostics(*context);
-  for (const Variant &variant : imported)
-    if (mlir::failed(differentiate(mlir::cast<GraphOp>(graphOf(*variant.module)), options)))
+  for (const Variant &variant : imported) {
+    auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
+    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recompute};
+    if (!modelFlags.optimizer.empty() && options.withRespectTo.empty()) options.withRespectTo = parametersOf(graph);
+    if (mlir::failed(differentiate(graph, options)))
       throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
+    if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
+      throw diagnostics.error(ErrorKind::badInput, "the optimizer could not be appended");
+  }
 }
 
 void Compilation::importModel(Phase first) {
@@ -155,7 +176,8 @@ void Compilation::importModel(Phase first) {
     return;
   }
   const models::Request request{.model = modelFlags.model, .dims = modelFlags.dimensions(),
-                                .dtype = modelFlags.elementType(), .part = modelFlags.part};
+                                .dtype = modelFlags.elementType(), .part = modelFlags.part,
+                                .dropout = modelFlags.dropoutProbability()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
@@ -179,7 +201,7 @@ void Compilation::importVariants(Phase first) {
     if (chosen && names[index] != choices.variant) continue;
     models::Model model = models::build({.model = modelFlags.model, .dims = modelFlags.dimensions(),
                                          .dtype = modelFlags.elementType(), .text = texts[index].text,
-                                         .part = modelFlags.part}, *context);
+                                         .part = modelFlags.part, .dropout = modelFlags.dropoutProbability()}, *context);
     graphOf(*model.module);
     if (imported.empty()) described = std::move(model.description);
     imported.push_back({.rewrites = texts[index].rewrites, .module = std::move(model.module)});
@@ -347,6 +369,7 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
     select::Problem problem = toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions);
     for (const select::Tensor &tensor : problem.tensors) names.insert(tensor.name);
     pin(problem, pins, found);
+    if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
     select::Options options;
     options.alternatives = choices.alternatives;
     options.forceFused = variant.forced;

@@ -57,7 +57,10 @@ void ModelFlags::declare(CLI::App &command) {
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
   command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
   command.add_option("--dtype", dtype, "element type: f16, bf16, f32")->capture_default_str()->type_name("TYPE");
+  command.add_option("--dropout", dropout, "probability of every dropout, instead of the model's own; 0: none")->type_name("P");
   command.add_flag("--train", train, "forward and backward in one graph");
+  command.add_option("--optimizer", optimizer, "a step of it in the same graph, in place of the parameters' gradients: adamw")
+      ->type_name("NAME");
   command.add_option("--gradients-of", gradientsOf, "of which arguments; default: all that hold floats")
       ->delimiter(',')->type_name("T,..");
   command.add_option("--recompute", recompute, "element-wise results that the backward pass computes again instead of saving")
@@ -67,6 +70,9 @@ void ModelFlags::declare(CLI::App &command) {
 void ModelFlags::check() const {
   const char *flag = !recompute.empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
   if (flag && !train) throw Error::badInput("{}: chooses among gradients; add --train", flag);
+  if (optimizer.empty()) return;
+  requireOneOf("--optimizer", optimizer, {"adamw"});
+  if (!train) throw Error::badInput("--optimizer {}: a step takes gradients; add --train", optimizer);
 }
 
 std::map<std::string, int64_t> ModelFlags::dimensions() const {
@@ -85,6 +91,15 @@ DType ModelFlags::elementType() const {
   for (const std::string &name : supported)
     if (name == dtype) return *type;
   throw Error::unsupported("--dtype {}: not an element type of models{}", dtype, nearestAndKnown(dtype, supported));
+}
+
+std::optional<double> ModelFlags::dropoutProbability() const {
+  if (dropout.empty()) return {};
+  double value = 0;
+  const auto [end, error] = std::from_chars(dropout.data(), dropout.data() + dropout.size(), value);
+  if (error != std::errc() || end != dropout.data() + dropout.size())
+    throw Error::badInput("--dropout {}: expected a probability", dropout);
+  return value;
 }
 
 void ChoiceFlags::declare(CLI::App &command) {

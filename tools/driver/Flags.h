@@ -16,10 +16,12 @@
 
 namespace weft::driver {
 
-/// MODEL, --dim, --part, --dtype; --train, --gradients-of, --recompute.
+/// MODEL, --dim, --part, --dtype, --dropout; --train, --gradients-of, --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
   bool train = false;
+  std::string optimizer;  ///< empty: gradients are results
+  std::string dropout;    ///< empty: the model's own
   std::vector<std::string> gradientsOf, recompute;
   std::vector<std::string> dims;
   std::string part = "layer";
@@ -29,6 +31,7 @@ struct ModelFlags {
   /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a name given twice.
   std::map<std::string, int64_t> dimensions() const;
   DType elementType() const;
+  std::optional<double> dropoutProbability() const;
   /// Throws Error(badInput) for choices of the backward pass without --train.
   void check() const;
 };

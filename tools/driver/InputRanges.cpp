@@ -24,6 +24,8 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     sensible.scale = 1 / std::sqrt(summed);
   }
   if (op.name == "gather" && operand == 1) sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
+  if (op.name.starts_with("cross_entropy") && operand == 1)
+    sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
   if (op.name == "mask" && operand == 1 && op.attributes.contains("key"))
     sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
 }

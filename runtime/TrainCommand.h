@@ -1,0 +1,29 @@
+// `weft run DIR --steps N`: trains the masked-token model of an artifact compiled with --train --optimizer adamw.
+//
+// Invariant: the same artifact, text, seed and hyperparameters give the same losses and state bit for bit, on the same GPU,
+// however often the run is interrupted and resumed: batches, dropout and updates are functions of (seed, step).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace weft::runtime {
+
+struct TrainRequest {
+  std::string folder;
+  int64_t steps = 0;      ///< further ones; with 0 the state is written and nothing runs
+  std::string data;       ///< a text file; empty: the text that ships
+  std::string state;      ///< read if it is there, written at the end, every `saveEvery` steps and on interrupt; empty: none
+  int64_t saveEvery = 100;
+  double learningRate = 1e-3, weightDecay = 0.01, epsilon = 1e-8;
+  uint64_t seed = 1;
+  int gpu = 0;
+  double limitSeconds = 10;
+  bool json = false;
+};
+
+/// Prints the loss of every step. Returns the exit code: 0, or 130 after an interrupt. Throws Error(checkFailed) naming the step
+/// and the first tensor that holds a NaN, in the order of the plan's kernels; the state from before that step is kept.
+int trainArtifact(const TrainRequest &request);
+
+}  // namespace weft::runtime
