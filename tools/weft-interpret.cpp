@@ -1,6 +1,7 @@
 // weft-interpret FILE.mlir: evaluates graphs with the reference interpreter. Self-checking graphs (without arguments) are
 // all run, and some weft.expect_close must be among them; with --against two files' graphs are compared on the same
-// random arguments; with --inputs and --expect one graph's results with those of a file, as `weft run` reads and writes them.
+// random arguments; with --inputs one graph's results are compared with those of a file (--expect) or written (--outputs), as
+// `weft run` reads and writes them.
 // Exit 1: a check failed; 2: usage, or nothing to check.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
@@ -22,7 +23,7 @@ namespace {
 using namespace weft;
 
 struct Options {
-  std::string file, against, graph, inputs, expected, precision = "f64";
+  std::string file, against, graph, inputs, expected, outputs, precision = "f64";
   uint64_t seed = 1;
   bool random = false;
   double absolute = 1e-4, relative = 1e-4;
@@ -114,14 +115,30 @@ TensorValue read(const runtime::SafetensorsFile &file, mlir::Value value) {
   return result;
 }
 
-/// One graph on the arguments of a file against the results of another.
-int compareWithFile(GraphOp graph, const Options &options) {
-  const runtime::SafetensorsFile inputs(options.inputs), expected(options.expected);
+void write(const std::string &path, mlir::ValueRange values, const std::vector<TensorValue> &results) {
+  std::vector<runtime::TensorToWrite> tensors;
+  for (const auto &[value, result] : llvm::zip(values, results)) {
+    const DType dtype = *toDType(value.getType());
+    const size_t size = size_t(sizeOf(dtype));
+    tensors.push_back({.name = writtenName(value), .dtype = dtype, .shape = result.shape,
+                       .elements = std::vector<std::byte>(result.elements.size() * size)});
+    for (size_t at = 0; at < result.elements.size(); ++at)
+      reference::storeElement(dtype, tensors.back().elements.data() + at * size, result.elements[at]);
+  }
+  runtime::writeSafetensors(path, tensors);
+}
+
+/// One graph on the arguments of a file; its results go to a file, or are compared with those of another.
+int runOnFile(GraphOp graph, const Options &options) {
+  const runtime::SafetensorsFile inputs(options.inputs);
   mlir::Block &body = graph->getRegion(0).front();
   std::vector<TensorValue> arguments;
   for (mlir::BlockArgument argument : body.getArguments()) arguments.push_back(read(inputs, argument));
   const auto results = interpret(graph, arguments, options.interpreter);
   if (mlir::failed(results)) return 1;
+  if (!options.outputs.empty()) write(options.outputs, body.getTerminator()->getOperands(), *results);
+  if (options.expected.empty()) return 0;
+  const runtime::SafetensorsFile expected(options.expected);
   bool equal = true;
   for (const auto &[result, value] : llvm::zip(*results, body.getTerminator()->getOperands())) {
     const double worst = distance(read(expected, value), result, options.absolute, options.relative);
@@ -141,7 +158,9 @@ int run(const Options &options) {
   const mlir::OwningOpRef<mlir::ModuleOp> module = parse(options.file);
   if (!module) return 2;
   const std::vector<GraphOp> graphs = graphsOf(*module, options.graph);
-  if (!options.inputs.empty() && graphs.size() == 1) return compareWithFile(graphs.front(), options);
+  if (!options.inputs.empty() && (options.outputs + options.expected).empty())
+    throw Error::badInput("--inputs: nothing is asked of the results; give --expect or --outputs");
+  if (!options.inputs.empty() && graphs.size() == 1) return runOnFile(graphs.front(), options);
   if (!options.inputs.empty()) throw Error::badInput("{} graphs: --inputs belongs to one, name it with --graph", graphs.size());
   if (options.against.empty()) return runAll(graphs, options);
   const mlir::OwningOpRef<mlir::ModuleOp> other = parse(options.against);
@@ -159,8 +178,10 @@ int main(int argc, char **argv) {
   app.add_option("--against", options.against, "compare with the graphs of this file on the same arguments");
   CLI::Option *inputs = app.add_option("--inputs", options.inputs, "arguments, a safetensors file");
   CLI::Option *expected = app.add_option("--expect", options.expected, "compare the results with this safetensors file");
-  inputs->needs(expected)->excludes("--random")->excludes("--against");
+  CLI::Option *outputs = app.add_option("--outputs", options.outputs, "write the results to a safetensors file");
+  inputs->excludes("--random")->excludes("--against");
   expected->needs(inputs);
+  outputs->needs(inputs);
   app.add_option("--dropout-seed", options.interpreter.seed, "seed of dropout");
   app.add_option("--dropout-step", options.interpreter.step, "step of dropout");
   app.add_option("--precision", options.precision)->check(CLI::IsMember({"f32", "f64"}));

@@ -137,6 +137,7 @@ class Statement:
     def op_tanh(self, x): return jnp.tanh(x)
     def op_sigmoid(self, x): return jax.nn.sigmoid(x)
     def op_exp(self, x): return jnp.exp(x)
+    def op_sqrt(self, x): return jnp.sqrt(x)
     def op_rsqrt(self, x): return jax.lax.rsqrt(x)
     def op_scale(self, x): return x * self.number('factor')
     def op_cast(self, x): return x
@@ -204,6 +205,15 @@ class Statement:
     def op_rms_norm(self, x, gamma):
         y, rstd, _ = self.norm(x, x, gamma)
         return y, rstd
+
+    def op_cross_entropy(self, x, labels):
+        axis = self.over[0]
+        labels = jnp.expand_dims(jnp.asarray(labels, int), axis)
+        log_sums = jax.nn.logsumexp(x, axis, keepdims=True)
+        is_label = (labels >= 0) & (labels < x.shape[axis])
+        chosen = jnp.take_along_axis(x, jnp.where(is_label, labels, 0), axis)
+        losses = jnp.where(is_label, log_sums - chosen, 0.0)
+        return jnp.squeeze(losses, axis), jax.lax.stop_gradient(jnp.squeeze(log_sums, axis))
 
     def op_reduce(self, x):
         return (jnp.sum if self.kind == 'sum' else jnp.max)(x, tuple(self.over))

@@ -53,6 +53,12 @@ weft.graph @normalizations(%x: !bji, %gamma: !i, %beta: !i) -> (!bji, !bji, !bji
   %total = weft.reduce sum %layer over b, j : !bji -> !i
   weft.return %softmax, %layer, %rms, %largest, %total : !bji, !bji, !bji, !bj, !i
 }
+weft.graph @loss(%x: !bji, %p: tensor<2x3xi32, #weft.axes<b, j>>) -> !bj {
+  %positive = weft.exp %x : !bji
+  %root = weft.sqrt %positive : !bji
+  %losses, %logs = weft.cross_entropy %root, %p over i : !bji, tensor<2x3xi32, #weft.axes<b, j>> -> !bj, !bj
+  weft.return %losses : !bj
+}
 weft.graph @movement(%x: !bji, %z: !bji, %t: !table, %n: !tokens) -> (tensor<6x3x2xf32, #weft.axes<i, j, b>>, tensor<2x3x4xf32, #weft.axes<b, j, i>>, tensor<2x3x12xf32, #weft.axes<b, j, i>>, tensor<2x3x2x3xf32, #weft.axes<b, j, m, n>>, tensor<6x6xf32, #weft.axes<t, i>>, tensor<2x3x9xf32, #weft.axes<b, j, i>>, tensor<4x6xf32, #weft.axes<n, i>>, !rows) {
   %turned = weft.transpose %x {permutation = [i, j, b]} : !bji -> tensor<6x3x2xf32, #weft.axes<i, j, b>>
   %part = weft.slice %x {axis = i, start = 1, size = 4} : !bji -> tensor<2x3x4xf32, #weft.axes<b, j, i>>
