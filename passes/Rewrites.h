@@ -27,7 +27,7 @@ struct AdamWOptions {
 
 /// Replaces the gradient of every parameter among the results of a differentiated graph by one step of AdamW: parameters
 /// become arguments NAME, with arguments NAME_mean and NAME_square beside them, and the results NAME_next, NAME_mean_next and
-/// NAME_square_next are what the next step takes. Rate, decay and bias correction come as the scalars keep, step_size and
+/// NAME_square_next, marked weft.update_of, are what the next step takes. Rate, decay and bias correction come as the scalars keep, step_size and
 /// epsilon (differentiate/AdamW.cpp). Fails with a diagnostic without gradients, and for parameters that are not f32.
 mlir::LogicalResult appendAdamW(GraphOp graph, const AdamWOptions &options);
 

@@ -89,15 +89,19 @@ private:
     const mlir::Value kept = make<MulOp>(name + "_kept", update.parameter, keep, everywhere);
     const mlir::Value next = make<SubOp>(name + "_next", kept, step);
     body.getTerminator()->setOperand(update.gradient, next);
-    graph.removeResultAttr(update.gradient, builder.getStringAttr(gradientOfName));
-    addResult(nextMean);
-    addResult(nextSquare);
+    graph.setResultAttrs(update.gradient, updateOf(name));
+    addResult(nextMean, name + "_mean");
+    addResult(nextSquare, name + "_square");
     graph.removeArgAttr(update.parameter.getArgNumber(), GraphOp::parameterAttribute);
   }
 
-  void addResult(mlir::Value value) {
+  mlir::DictionaryAttr updateOf(const std::string &argument) {
+    return builder.getDictionaryAttr(builder.getNamedAttr(updateOfName, builder.getStringAttr(argument)));
+  }
+
+  void addResult(mlir::Value value, const std::string &argument) {
     mlir::Operation *terminator = body.getTerminator();
-    (void)graph.insertResult(graph.getNumResults(), value.getType(), builder.getDictionaryAttr({}));
+    (void)graph.insertResult(graph.getNumResults(), value.getType(), updateOf(argument));
     terminator->insertOperands(terminator->getNumOperands(), value);
   }
 
