@@ -74,6 +74,7 @@ private:
   int normDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int normDw(const BodyOp &op, int value, const Coordinates &coordinates);
 
+
   // LoopMasks.cpp
   const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
   int mask(const BodyOp &op, const std::string &name, const Coordinates &coordinates);

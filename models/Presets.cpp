@@ -73,22 +73,30 @@ const std::vector<PresetRow> &presetRows() {
       {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
       {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
-      {maskedToken(), "masked-token model with its loss, for training: byte embeddings, 4 encoder layers, cross entropy"},
       {paperEncoder("paper-attention", true), "multi-head attention of paper-encoder with its biases and dropout"},
       {paperEncoder("paper-encoder", false), "BERT-large encoder layer in training: ReLU, dropout 0.1, post-norm"},
   };
   return rows;
 }
 
+const std::vector<PresetRow> &modelRows() {
+  static const std::vector<PresetRow> rows = {
+      {maskedToken(), "masked-token model with its loss, to be trained: byte embeddings, 4 encoder layers, cross entropy"},
+  };
+  return rows;
+}
+
 const PresetRow *findPreset(std::string_view name) {
-  for (const PresetRow &row : presetRows())
-    if (row.specification.name == name) return &row;
+  for (const std::vector<PresetRow> *rows : {&presetRows(), &modelRows()})
+    for (const PresetRow &row : *rows)
+      if (row.specification.name == name) return &row;
   return nullptr;
 }
 
 void throwUnknownPreset(std::string_view name) {
   std::vector<std::string> names;
-  for (const PresetRow &row : presetRows()) names.push_back(row.specification.name);
+  for (const std::vector<PresetRow> *rows : {&presetRows(), &modelRows()})
+    for (const PresetRow &row : *rows) names.push_back(row.specification.name);
   throw Error::badInput("unknown preset '{}'{}; a path must end in .json or .mlir", name, nearestAndKnown(name, names));
 }
 

@@ -14,8 +14,10 @@ struct PresetRow {
   std::string summary;               ///< one line for people
 };
 
-/// All presets, sorted by name.
+/// The presets of one layer, sorted by name.
 const std::vector<PresetRow> &presetRows();
+/// Whole models, with their loss.
+const std::vector<PresetRow> &modelRows();
 
 /// The preset of that name, or null.
 const PresetRow *findPreset(std::string_view name);

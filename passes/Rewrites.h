@@ -13,6 +13,7 @@ namespace weft {
 struct DifferentiateOptions {
   std::vector<std::string> withRespectTo = {};  ///< names of arguments; empty: all that hold floats
   std::vector<std::string> recompute = {};      ///< element-wise results that the backward pass computes again
+  bool scalesLoss = false;                      ///< the gradient of a loss is an argument, which scales all gradients; else it is 1
 };
 
 /// Appends the backward pass to a graph. Its results gain the gradient of every wanted argument (result attribute

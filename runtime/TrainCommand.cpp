@@ -13,6 +13,7 @@
 #include "runtime/TextBatches.h"
 #include "runtime/TrainingState.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -114,9 +115,18 @@ private:
     for (const CarriedTensor &tensor : carried) executor.write(tensor.argument, state.tensors.at(plan().tensors[size_t(tensor.argument)].logical));
   }
 
+  /// Entry points as their kernels stand in the plan: forward before backward.
+  std::vector<const EntryPoint *> inOrder() const {
+    std::vector<const EntryPoint *> entries;
+    for (const EntryPoint &entry : executor.entryPoints())
+      if (!entry.kernels.empty()) entries.push_back(&entry);
+    std::ranges::sort(entries, {}, [](const EntryPoint *entry) { return entry->kernels.front(); });
+    return entries;
+  }
+
   void takeStep() {
     writeInputs();
-    for (const EntryPoint &entry : executor.entryPoints()) executor.launch(entry, pointersOf(entry), stream.handle());
+    for (const EntryPoint *entry : inOrder()) executor.launch(*entry, pointersOf(*entry), stream.handle());
     stream.synchronize();
     const float value = scalar(loss);
     if (!std::isfinite(value)) fail(value);
@@ -133,6 +143,7 @@ private:
     executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
     const double taken = double(state.step + 1);
     const double corrected = std::sqrt(1 - std::pow(beta2, taken));
+    writeScalar("d_loss", 1);
     writeScalar("keep", 1 - request.learningRate * request.weightDecay);
     writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));
     writeScalar("epsilon", request.epsilon * corrected);
@@ -174,8 +185,8 @@ private:
     upload();
     isSwapped = false;
     const std::string where = fmt::format("step {}: the loss is {}", state.step, value);
-    for (const EntryPoint &entry : executor.entryPoints())
-      for (const int kernel : entry.kernels) {
+    for (const EntryPoint *entry : inOrder())
+      for (const int kernel : entry->kernels) {
         executor.launchKernel(kernel, stream.handle());
         stream.synchronize();
         for (const int output : plan().kernels[size_t(kernel)].outputs) {

@@ -123,6 +123,10 @@ private:
 
   mlir::LogicalResult seedLoss(mlir::Value loss) {
     const auto type = mlir::cast<mlir::RankedTensorType>(loss.getType());
+    if (type.getRank() == 0 && options.scalesLoss) {
+      addUpstream(loss);
+      return mlir::success();
+    }
     if (type.getRank() != 0)
       return mlir::emitError(loss.getLoc()) << "the loss is " << type << ", not a scalar; sum or average it with weft.reduce";
     const auto one = mlir::DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 1.0));

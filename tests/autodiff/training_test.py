@@ -33,7 +33,7 @@ def initial(graph):
     values = {}
     for name, type_ in graph.arguments.items():
         last = name.split('_')[-1]
-        if name in ('tokens', 'labels', 'weights', 'keep', 'step_size', 'epsilon'):
+        if name in ('tokens', 'labels', 'weights', 'd_loss', 'keep', 'step_size', 'epsilon'):
             continue
         if last in ('mean', 'square') or last.startswith('b'):
             values[name] = np.zeros(type_.shape, np.float32)
@@ -57,7 +57,7 @@ class Training(unittest.TestCase):
             tokens, labels, weights = masked_token.batch(TEXT, SEED, step, SEQUENCES, LENGTH, 128)
             corrected = np.sqrt(1 - 0.999 ** (step + 1))
             inputs = {name: ('f32', value) for name, value in state.items()}
-            inputs |= {'tokens': ('i32', tokens), 'labels': ('i32', labels), 'weights': ('f32', weights),
+            inputs |= {'tokens': ('i32', tokens), 'labels': ('i32', labels), 'weights': ('f32', weights), 'd_loss': ('f32', np.float32(1)),
                        'keep': ('f32', np.float32(1 - RATE * DECAY)), 'epsilon': ('f32', np.float32(1e-8 * corrected)),
                        'step_size': ('f32', np.float32(RATE * corrected / (1 - 0.9 ** (step + 1))))}
             write_safetensors(folder / 'inputs', inputs)

@@ -28,6 +28,32 @@ class Train(CommandTest):
         self.assertIn('weft.saved = ["norm1", "hidden", "residual2", "mean2", "rstd2"]', text)
         self.assertNotIn('d_wq', text)
 
+    def test_an_optimizer_updates_every_parameter(self):
+        text = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw').out
+        header = text[text.index('weft.graph @'):].splitlines()[0]
+        self.assertNotIn('weft.parameter', header)
+        self.assertNotIn('weft.gradient_of = "layer', header.split(' -> ')[1])
+        parameters = text.count('_next = weft.sub ')
+        self.assertEqual(parameters, 4 * 16 + 6)
+        self.assertEqual(text.count('weft.average '), 2 * parameters)
+        self.assertEqual(header.count('weft.next_of'), 3 * parameters)
+        self.assertIn('%losses, %log_sums = weft.cross_entropy %logits, %labels over v', text)
+        self.assertIn('weft.dropout', text)
+        plain = self.weft('import', 'masked-token', '--dtype', 'f32', '--dropout', '0').out
+        self.assertNotIn('weft.dropout', plain)
+        self.assertIn('{weft.parameter}', plain)
+
+    def test_optimizers_that_are_refused(self):
+        for arguments, code, message in [
+                (['masked-token', '--train', '--optimizer', 'adamw'], 3, 'nearest is --dtype f32'),
+                (['masked-token', '--dtype', 'f32', '--optimizer', 'adamw'], 2, 'a step takes gradients; add --train'),
+                (['masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adam'], 2, "unknown value; nearest is 'adamw'"),
+                (['masked-token', '--dtype', 'f32', '--dropout', '1'], 2, 'at least 0 and below 1'),
+                (['masked-token', '--dtype', 'f32', '--dim', 'k=3'], 2, 'every token attends to all of its sequence'),
+                (['attention', '--dtype', 'f32', '--train', '--optimizer', 'adamw'], 2, 'an optimizer has nothing to update')]:
+            with self.subTest(arguments=arguments):
+                self.assertIn(message, self.weft('import', *arguments, code=code).err)
+
     def test_what_is_refused(self):
         for arguments, message in [
                 (['--stop-after', 'differentiate'], '--stop-after differentiate: there is a backward pass with --train only'),

@@ -161,7 +161,8 @@ void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
-    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recompute};
+    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recompute,
+                                 .scalesLoss = !modelFlags.optimizer.empty()};
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty()) options.withRespectTo = parametersOf(graph);
     if (mlir::failed(differentiate(graph, options)))
       throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
@@ -220,6 +221,10 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     return result;
   }
   VariantOptions options{.attention = choices.attention, .stacking = choices.stacking};
+  if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
+    if (options.stacking == "auto") options.stacking = "separate";
+    if (options.attention == "auto") options.attention = "unfused";
+  }
   if (last < Phase::attention) options.attention = "unfused";
   if (first >= Phase::attention) options.stacking = "separate";
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
