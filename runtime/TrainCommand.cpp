@@ -94,7 +94,7 @@ public:
     executor.poison();
     upload();
     announce();
-    for (int64_t step = 0; step < request.steps && !interrupted; ++step) {
+    for (int64_t taken = 0; taken < request.steps && !interrupted; ++taken) {
       takeStep();
       if (request.saveEvery > 0 && state.step % request.saveEvery == 0) save();
     }
@@ -115,18 +115,14 @@ private:
     for (const CarriedTensor &tensor : carried) executor.write(tensor.argument, state.tensors.at(plan().tensors[size_t(tensor.argument)].logical));
   }
 
-  /// Entry points as their kernels stand in the plan: forward before backward.
-  std::vector<const EntryPoint *> inOrder() const {
-    std::vector<const EntryPoint *> entries;
-    for (const EntryPoint &entry : executor.entryPoints())
-      if (!entry.kernels.empty()) entries.push_back(&entry);
-    std::ranges::sort(entries, {}, [](const EntryPoint *entry) { return entry->kernels.front(); });
-    return entries;
+  /// Forward, backward and update, whatever a plan calls them: the entry point of all kernels.
+  const EntryPoint &step() const {
+    return *std::ranges::max_element(executor.entryPoints(), {}, [](const EntryPoint &entry) { return entry.kernels.size(); });
   }
 
   void takeStep() {
     writeInputs();
-    for (const EntryPoint *entry : inOrder()) executor.launch(*entry, pointersOf(*entry), stream.handle());
+    executor.launch(step(), pointersOf(step()), stream.handle());
     stream.synchronize();
     const float value = scalar(loss);
     if (!std::isfinite(value)) fail(value);
@@ -184,21 +180,22 @@ private:
     save();
     upload();
     isSwapped = false;
-    const std::string where = fmt::format("step {}: the loss is {}", state.step, value);
-    for (const EntryPoint *entry : inOrder())
-      for (const int kernel : entry->kernels) {
-        executor.launchKernel(kernel, stream.handle());
-        stream.synchronize();
-        for (const int output : plan().kernels[size_t(kernel)].outputs) {
-          const PlanTensor &tensor = plan().tensors[size_t(output)];
-          const ElementSummary summary = summarize(tensor, executor.read(output));
-          if (summary.notNumbers > 0)
-            throw Error::checkFailed("{}; the first tensor with NaN is '{}', written by kernel {}: {} of {} elements; {}", where,
-                                     tensor.name, plan().kernels[size_t(kernel)].name, summary.notNumbers, summary.count, keptText());
-        }
+    const std::string where = fmt::format("step {}: the loss is {}", state.step, std::isnan(value) ? "NaN" : "infinite");
+    for (const CarriedTensor &tensor : carried)
+      if (notNumbersOf(tensor.argument) > 0)
+        throw Error::checkFailed("{}; '{}' holds a NaN before the step; {}", where, plan().tensors[size_t(tensor.argument)].name, keptText());
+    for (const int kernel : step().kernels) {
+      executor.launchKernel(kernel, stream.handle());
+      stream.synchronize();
+      for (const int output : plan().kernels[size_t(kernel)].outputs) {
+        if (const int64_t count = notNumbersOf(output); count > 0)
+          throw Error::checkFailed("{}; the first tensor with NaN is '{}' ({} elements), written by kernel {}; {}", where,
+                                   plan().tensors[size_t(output)].name, count, plan().kernels[size_t(kernel)].name, keptText());
       }
+    }
     throw Error::checkFailed("{}; no tensor of the step holds a NaN; {}", where, keptText());
   }
+  int64_t notNumbersOf(int tensor) const { return summarize(plan().tensors[size_t(tensor)], executor.read(tensor)).notNumbers; }
   std::string keptText() const {
     return request.state.empty() ? "no --state was asked for" : fmt::format("{} holds the state before this step", request.state);
   }

@@ -23,7 +23,7 @@ struct TrainRequest {
 };
 
 /// Prints the loss of every step. Returns the exit code: 0, or 130 after an interrupt. Throws Error(checkFailed) naming the step
-/// and the first tensor that holds a NaN, in the order of the plan's kernels; the state from before that step is kept.
+/// and the first tensor that holds a NaN, a weight or in the order of the plan's kernels; the state from before that step is kept.
 int trainArtifact(const TrainRequest &request);
 
 }  // namespace weft::runtime

@@ -36,7 +36,7 @@ class Train(CommandTest):
         parameters = text.count('_next = weft.sub ')
         self.assertEqual(parameters, 4 * 16 + 6)
         self.assertEqual(text.count('weft.average '), 2 * parameters)
-        self.assertEqual(header.count('weft.next_of'), 3 * parameters)
+        self.assertEqual(header.count('weft.update_of'), 3 * parameters)
         self.assertIn('%losses, %log_sums = weft.cross_entropy %logits, %labels over v', text)
         self.assertIn('weft.dropout', text)
         plain = self.weft('import', 'masked-token', '--dtype', 'f32', '--dropout', '0').out

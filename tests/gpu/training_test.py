@@ -88,17 +88,25 @@ class Training:
         assert last < 0.9 * first, f'{first:.4f} to {last:.4f}'  # false for NaN
         return f'{first:.4f} to {last:.4f} in {self.steps} steps'
 
-    def test_nan_is_found_by_name(self):
+    def failure(self, value):
+        """What a run says when one element of layer 2's first weight is `value`."""
         state = self.start()
         raw = bytearray(state.read_bytes())
         tensors, data = header(raw)
         at = data + tensors['layer2_w1']['data_offsets'][0]
-        raw[at:at + 4] = struct.pack('<f', float('nan'))
+        raw[at:at + 4] = struct.pack('<f', value)
         state.write_bytes(raw)
         done = subprocess.run(self.arguments(self.plain, 3, state), capture_output=True, text=True)
         assert done.returncode != 0, 'trained on'
-        assert "step 0: the loss is nan" in done.stderr and "'layer2_hidden" in done.stderr, done.stderr
+        assert 'step 0: the loss is NaN' in done.stderr, done.stderr
+        assert state.read_bytes() == bytes(raw), 'the state from before the step is lost'
         return done.stderr.strip()
+
+    def test_nan_is_found_by_name(self):
+        weight, later = self.failure(float('nan')), self.failure(3e38)
+        assert "'layer2_w1' holds a NaN before the step" in weight, weight
+        assert "the first tensor with NaN is 'layer2_" in later and 'written by kernel' in later, later
+        return f'{weight}\n  {later}'
 
     def test_a_killed_run_leaves_a_whole_state(self):
         state = self.start()
