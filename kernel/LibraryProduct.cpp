@@ -65,11 +65,6 @@ std::string libraryRefusal(const LibraryProduct &product) {
   return "";
 }
 
-ProductInputs productInputs(const Kernel &kernel) {
-  const bool swapped = kernel.inputs.size() == 2 && kernel.inputs[0] != kernel.body.at(0).operands.at(0);
-  return swapped ? ProductInputs{.a = 1, .b = 0} : ProductInputs{};
-}
-
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration) {
   const auto values = contractionValues(kernel);
   if (!values || kernel.body.size() != 1)

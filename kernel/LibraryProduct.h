@@ -21,12 +21,6 @@ struct LibraryProduct {
 /// Why a library that takes one leading dimension an operand cannot compute it; empty if it can.
 std::string libraryRefusal(const LibraryProduct &product);
 
-/// Which inputs of the kernel are A and B: they may stand in another order than the einsum's.
-struct ProductInputs {
-  size_t a = 0, b = 1;
-};
-ProductInputs productInputs(const Kernel &kernel);
-
 /// Throws Error(unsupported) naming the kernel and the reason when it is no single product under these layouts.
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration);
 

@@ -64,16 +64,28 @@ ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 
   return groups;
 }
 
+ProductInputs productInputs(const Kernel &kernel) {
+  const std::vector<int> &operands = kernel.body.at(0).operands;
+  const auto positionOf = [&](int value) {
+    return static_cast<size_t>(std::find(kernel.inputs.begin(), kernel.inputs.end(), value) - kernel.inputs.begin());
+  };
+  return {.a = positionOf(operands.at(0)), .b = positionOf(operands.at(1))};
+}
+
 std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration) {
   const auto values = contractionValues(kernel);
-  if (!values || kernel.inputs.size() != 2) return std::nullopt;
-  const bool swapped = kernel.inputs[0] != (*values)[0];
-  const Layout &layoutA = configuration.inputs[swapped ? 1 : 0], &layoutB = configuration.inputs[swapped ? 0 : 1];
+  if (!values) return std::nullopt;
+  const ProductInputs inputs = productInputs(kernel);
+  if (std::max(inputs.a, inputs.b) >= kernel.inputs.size() || inputs.a == inputs.b) return std::nullopt;
+  const std::vector<int> &axesOfC = kernel.values[(*values)[2]].axes;
+  const auto isStored = [&](int axis) { return runsAlong(kernel, kernel.outputs[0], axis) || kernel.axes[axis].extent == 1; };
+  if (!std::all_of(axesOfC.begin(), axesOfC.end(), isStored)) return std::nullopt;
+  const Layout &layoutA = configuration.inputs[inputs.a], &layoutB = configuration.inputs[inputs.b];
   const auto operand = [&](int value, const Layout &layout) {
     return OperandStrides{kernel, value, stridesOf(layout, extentsOf(kernel, value))};
   };
   const OperandStrides a = operand((*values)[0], layoutA), b = operand((*values)[1], layoutB),
-                       c = operand((*values)[2], configuration.outputs[0]);
+                       c = operand(kernel.outputs[0], configuration.outputs[0]);
   ContractionGroups groups = contractionGroups(kernel, *values);
   // The common order is that of any operand that has the group.
   const std::array<const OperandStrides *, contractionGroupCount> owner = {&a, &a, &b, &a};

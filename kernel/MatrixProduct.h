@@ -12,6 +12,14 @@ namespace weft {
 /// The values A, B and C of the contraction that opens the body; nothing if no contraction of two operands does.
 std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel);
 
+/// Which inputs of the kernel are A and B: they may stand in another order than the einsum's.
+struct ProductInputs {
+  size_t a = 0, b = 1;
+  bool operator==(const ProductInputs &) const = default;
+};
+/// Of a kernel that opens with a contraction of two inputs.
+ProductInputs productInputs(const Kernel &kernel);
+
 enum ContractionGroup : size_t { batchGroup, mGroup, nGroup, kGroup, contractionGroupCount };
 using ContractionGroups = std::array<std::vector<int>, contractionGroupCount>;  ///< kernel axes; those of extent 1 are left out
 /// batch: in A, B, C; m: in A, C; n: in B, C; k: in A, B.
@@ -24,7 +32,8 @@ struct MatrixProduct {
   int64_t strideAm = 0, strideAk = 0, strideBk = 0, strideBn = 0, strideCm = 0, strideCn = 0;
   auto operator<=>(const MatrixProduct &) const = default;
 };
-/// Nothing if the layouts do not map to one product. The contraction must be the first op of the body.
+/// Nothing if the layouts do not map to one product. The contraction must be the first op of the body; what follows it is over
+/// the axes of C (kernel/ContractionRegion.h), and C lies as the kernel's first output does.
 std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

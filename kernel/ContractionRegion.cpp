@@ -1,0 +1,115 @@
+// Recognition: the contraction's operands first, then every op in order, with what depends on C.
+#include "kernel/ContractionRegion.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+std::string cannotStand(const BodyOp &op, std::string_view why) { return fmt::format("'{}' {}", op.name, why); }
+
+class Recognition {
+public:
+  explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
+
+  ContractionRegionAnswer answer() {
+    std::string refusal = refusalOfProduct();
+    for (size_t op = 1; refusal.empty() && op < kernel.body.size(); ++op) refusal = addOp(op);
+    if (refusal.empty()) refusal = addInputs();
+    if (!refusal.empty()) return {.refusal = std::move(refusal)};
+    region.storesProduct = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
+    return {.region = std::move(region)};
+  }
+
+private:
+  std::string refusalOfProduct() {
+    const auto values = contractionValues(kernel);
+    if (!values) return "the body does not open with a contraction of two operands";
+    std::tie(region.a, region.b, region.c) = std::tuple_cat(*values);
+    if (region.a == region.b) return "both operands of the contraction are one tensor";
+    region.operands = productInputs(kernel);
+    resultAxes = longAxes(region.c);
+    dependent.insert(region.c);
+    return "";
+  }
+
+  std::string addOp(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    if (std::string refusal = epilogueRefusal(op); !refusal.empty()) return refusal;
+    const auto dependsOnProduct = [&](int operand) { return dependent.contains(operand); };
+    if (std::ranges::none_of(op.operands, dependsOnProduct)) return cannotStand(op, "does not depend on the contraction's result");
+    const int result = op.results[0];
+    if (longAxes(result) != resultAxes)
+      return cannotStand(op, fmt::format("gives '{}' over other axes than the contraction's result", kernel.values[result].name));
+    dependent.insert(result);
+    region.epilogue.push_back(index);
+    return "";
+  }
+
+  std::string addInputs() {
+    for (size_t input = 0; input < kernel.inputs.size(); ++input) {
+      const int value = kernel.inputs[input];
+      const bool isOfProduct = value == region.a || value == region.b;
+      const BodyOp *reader = readerInEpilogue(value);
+      if (isOfProduct && reader) return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction", kernel.values[value].name));
+      if (isOfProduct || !reader) continue;
+      const std::set<int> axes = longAxes(value);
+      if (!std::ranges::includes(resultAxes, axes))
+        return cannotStand(*reader, fmt::format("reads '{}' along an axis that the contraction's result lacks", kernel.values[value].name));
+      region.inputs.push_back({.input = input, .value = value, .role = roleOf(axes)});
+    }
+    return "";
+  }
+
+  const BodyOp *readerInEpilogue(int value) const {
+    for (size_t op : region.epilogue)
+      if (std::ranges::find(kernel.body[op].operands, value) != kernel.body[op].operands.end()) return &kernel.body[op];
+    return nullptr;
+  }
+
+  EpilogueRole roleOf(const std::set<int> &axes) const {
+    const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
+    const auto is = [&](ContractionGroup group) { return axes == std::set<int>(groups[group].begin(), groups[group].end()); };
+    if (axes == resultAxes) return EpilogueRole::result;
+    if (axes.empty()) return EpilogueRole::scalar;
+    return is(mGroup) ? EpilogueRole::m : is(nGroup) ? EpilogueRole::n : EpilogueRole::mixed;
+  }
+
+  /// Axes of extent above 1.
+  std::set<int> longAxes(int value) const {
+    std::set<int> axes;
+    for (int axis : kernel.values[value].axes)
+      if (kernel.axes[axis].extent > 1) axes.insert(axis);
+    return axes;
+  }
+
+  const Kernel &kernel;
+  ContractionRegion region;
+  std::set<int> resultAxes, dependent;
+};
+
+}  // namespace
+
+std::string_view nameOf(EpilogueRole role) {
+  switch (role) {
+  case EpilogueRole::result: return "result";
+  case EpilogueRole::m: return "m";
+  case EpilogueRole::n: return "n";
+  case EpilogueRole::scalar: return "scalar";
+  case EpilogueRole::mixed: return "mixed";
+  }
+  return "?";
+}
+
+std::string epilogueRefusal(const BodyOp &op) {
+  if (op.operatorClass != OperatorClass::elementwise)
+    return cannotStand(op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));
+  if (op.results.size() != 1) return cannotStand(op, "has several results");
+  if (op.name != "dropout" && op.spelling.empty()) return cannotStand(op, "is no function of single elements");
+  return "";
+}
+
+ContractionRegionAnswer contractionRegion(const Kernel &kernel) { return Recognition(kernel).answer(); }
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// A fused contraction: a kernel that opens with one contraction of two operands and goes on with element-wise ops on what
+// depends on its result C. Recognised here once, for the families that take such kernels and for the passes that propose them.
+//
+// Invariant: every op after the contraction reads C or a value computed from C and writes a tensor over exactly the axes of C
+// (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that has the sums of
+// C in registers finishes them element by element.
+#pragma once
+
+#include "kernel/MatrixProduct.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// Along which axes of C an input of the epilogue runs; axes of extent 1 do not count.
+enum class EpilogueRole : uint8_t {
+  result,  ///< all of them: one element for each of C (residual, the operand of a derivative, a mask)
+  m,       ///< those of group m: one element a row of the product
+  n,       ///< those of group n: one element a column
+  scalar,  ///< none
+  mixed,   ///< any others: part of a group, the batch, or several groups
+};
+/// "result", "m".
+std::string_view nameOf(EpilogueRole role);
+
+/// A tensor that the epilogue reads.
+struct EpilogueInput {
+  size_t input = 0;  ///< position in Kernel::inputs
+  int value = -1;    ///< Kernel::inputs[input]
+  EpilogueRole role = EpilogueRole::result;
+  bool operator==(const EpilogueInput &) const = default;
+};
+
+struct ContractionRegion {
+  size_t contraction = 0;   ///< in Kernel::body; always the first op
+  ProductInputs operands;   ///< positions of A and B in Kernel::inputs
+  int a = -1, b = -1, c = -1;           ///< their values
+  std::vector<size_t> epilogue;         ///< in Kernel::body, in order; empty for the contraction alone
+  std::vector<EpilogueInput> inputs;    ///< of the epilogue, in the order of Kernel::inputs
+  bool storesProduct = false;           ///< C itself is an output, beside what is made of it
+  bool operator==(const ContractionRegion &) const = default;
+
+  bool isPlain() const { return epilogue.empty(); }
+};
+
+struct ContractionRegionAnswer {
+  std::optional<ContractionRegion> region = {};
+  std::string refusal = {};  ///< why there is none: names the op or tensor
+};
+/// All of Kernel::outputs are C or values of the epilogue, each over the axes of C.
+ContractionRegionAnswer contractionRegion(const Kernel &kernel);
+
+/// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops whose meaning is a scalar
+/// expression can.
+std::string epilogueRefusal(const BodyOp &op);
+
+}  // namespace weft

@@ -1,0 +1,160 @@
+// Fused contractions: which kernels are one, the role of what their epilogues read, and every refusal.
+#include "kernel/ContractionRegion.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+const std::map<char, int64_t> extents = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10}, {'h', 3}, {'o', 1}, {'r', 4}};
+
+/// c[b,j,u] = x[b,j,i] w[i,u], to be continued.
+struct Projection {
+  KernelBuilder builder{"projection", extents};
+  int x, w, c = -1;
+
+  /// What the epilogue reads must be added before the first op.
+  Projection() : x(builder.input("x", "bji")), w(builder.input("w", "iu")) {}
+  int input(const std::string &name, const std::string &letters) { return builder.input(name, letters); }
+  int contract() {
+    c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
+    builder.last().attributes["spec"] = std::string("bji,iu->bju");
+    return c;
+  }
+  int map(const std::string &name, std::vector<int> operands, const std::string &result, const std::string &letters = "bju") {
+    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters);
+    builder.last().spelling = "{0}";
+    return value;
+  }
+};
+
+std::string refusalOf(const Kernel &kernel) {
+  const ContractionRegionAnswer answer = contractionRegion(kernel);
+  CHECK(answer.region.has_value() == answer.refusal.empty());
+  return answer.refusal;
+}
+
+}  // namespace
+
+TEST_CASE("a contraction alone is a region without an epilogue") {
+  const auto answer = contractionRegion(contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn"));
+  REQUIRE(answer.region);
+  CHECK(answer.region->isPlain());
+  CHECK(answer.region->inputs.empty());
+  CHECK(answer.region->storesProduct);
+  CHECK(answer.region->operands == ProductInputs{0, 1});
+}
+
+TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
+  Projection p;
+  const int bias = p.input("bias", "u"), rows = p.input("rows", "bj"), residual = p.input("residual", "ubj"),
+            some = p.input("some", "bu"), factor = p.input("factor", "o"), row = p.input("row", "j");
+  p.contract();
+  const int biased = p.map("bias", {p.c, bias}, "biased"), kept = p.map("dropout", {biased}, "kept");
+  p.builder.last().spelling.clear();  // the bits are a function of coordinates
+  const int sum = p.map("add", {kept, residual}, "sum"), scaled = p.map("mul", {sum, rows}, "scaled");
+  const int masked = p.map("mul", {scaled, some}, "masked"), last = p.map("mul", {masked, factor}, "last");
+  const int end = p.map("sub", {last, row}, "end");
+  const auto answer = contractionRegion(p.builder.build({biased, end}));
+  REQUIRE(answer.region);
+  const ContractionRegion &region = *answer.region;
+  CHECK(region.epilogue == std::vector<size_t>{1, 2, 3, 4, 5, 6, 7});
+  CHECK_FALSE(region.storesProduct);
+  CHECK(region.c == p.c);
+  const std::vector<EpilogueInput> expected = {
+      {2, bias, EpilogueRole::n},     {3, rows, EpilogueRole::m},        {4, residual, EpilogueRole::result},
+      {5, some, EpilogueRole::mixed}, {6, factor, EpilogueRole::scalar}, {7, row, EpilogueRole::mixed}};
+  CHECK(region.inputs == expected);
+}
+
+TEST_CASE("the product itself may be stored; results may lie in another logical order") {
+  Projection p;
+  const int up = p.input("up", "ubj");
+  p.contract();
+  const int gated = p.map("mul", {up, p.c}, "gated", "ubj");
+  const auto answer = contractionRegion(p.builder.build({p.c, gated}));
+  REQUIRE(answer.region);
+  CHECK(answer.region->storesProduct);
+  CHECK(answer.region->inputs.front().role == EpilogueRole::result);
+}
+
+TEST_CASE("operands stand in any place among the inputs") {
+  KernelBuilder builder("projection", extents);
+  const int bias = builder.input("bias", "u"), w = builder.input("w", "iu"), x = builder.input("x", "bji");
+  const int c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
+  const int biased = builder.op("bias", OperatorClass::elementwise, {c, bias}, "biased", "bju");
+  builder.last().spelling = "{0} + {1}";
+  const Kernel kernel = builder.build({biased});
+  const auto answer = contractionRegion(kernel);
+  REQUIRE(answer.region);
+  CHECK(answer.region->operands == ProductInputs{2, 1});
+  const Configuration configuration{.inputs = {rowMajor(1), rowMajor(2), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = ContractionKnobs{}};
+  const auto product = matrixProduct(kernel, configuration);
+  REQUIRE(product);
+  CHECK(product->m == 12);
+  CHECK(product->n == 10);
+  CHECK(product->strideAm == 16);
+  CHECK(product->strideBk == 10);
+  CHECK(product->strideCm == 10);
+}
+
+TEST_CASE("what is no region says why") {
+  CHECK(refusalOf(reluKernel({{'i', 4}}, "i")) == "the body does not open with a contraction of two operands");
+  {
+    KernelBuilder builder("square", {{'i', 4}, {'j', 4}, {'k', 4}});
+    const int x = builder.input("x", "ik");
+    const int c = builder.op("contract", OperatorClass::contraction, {x, x}, "c", "i", "k");
+    CHECK(refusalOf(builder.build({c})) == "both operands of the contraction are one tensor");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int y = p.builder.op("softmax", OperatorClass::normalization, {p.c}, "y", "bju", "u");
+    CHECK(refusalOf(p.builder.build({y})) == "'softmax' is of class normalization; an epilogue is element-wise");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int y = p.map("rotary", {p.c}, "y");
+    p.builder.last().spelling.clear();
+    CHECK(refusalOf(p.builder.build({y})) == "'rotary' is no function of single elements");
+  }
+  {
+    Projection p;
+    const int bias = p.input("bias", "u");
+    p.contract();
+    const int relu = p.map("relu", {bias}, "relu", "u"), y = p.map("bias", {p.c, relu}, "y");
+    CHECK(refusalOf(p.builder.build({y})) == "'relu' does not depend on the contraction's result");
+  }
+  {
+    Projection p;
+    const int table = p.input("table", "bjur");
+    p.contract();
+    const int y = p.map("mul", {table, p.c}, "y", "bjur");
+    CHECK(refusalOf(p.builder.build({y})) == "'mul' gives 'y' over other axes than the contraction's result");
+  }
+  {
+    Projection p;
+    const int other = p.input("other", "bjr");
+    p.contract();
+    const int y = p.map("mul", {p.c, other}, "y");
+    CHECK(refusalOf(p.builder.build({y})) == "'mul' reads 'other' along an axis that the contraction's result lacks");
+  }
+  {
+    KernelBuilder builder("outer", {{'m', 4}, {'n', 5}});
+    const int x = builder.input("x", "m"), y = builder.input("y", "n");
+    const int c = builder.op("contract", OperatorClass::contraction, {x, y}, "c", "mn");
+    const int sum = builder.op("add", OperatorClass::elementwise, {c, x}, "sum", "mn");
+    builder.last().spelling = "{0} + {1}";
+    CHECK(refusalOf(builder.build({sum})) == "'add' reads 'x', an operand of the contraction");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int y = p.builder.op("contract", OperatorClass::contraction, {p.c, p.w}, "y", "bji", "u");
+    CHECK(refusalOf(p.builder.build({y})) == "'contract' is of class contraction; an epilogue is element-wise");
+  }
+}
