@@ -143,7 +143,7 @@ public:
     cuda::fill(dropoutKey.address(), 1, dropoutKey.bytes());
   }
 
-  MeasureGreeting greeting() const {
+  MeasureGreeting greeting() {
     return {.gpu = context.gpu().name, .architecture = context.gpu().architecture,
             .driver = fmt::format("{}, CUDA {}", monitor.driverVersion().empty() ? "driver" : "driver " + monitor.driverVersion(),
                                   context.gpu().driverVersion),
@@ -159,7 +159,7 @@ public:
   }
 
 private:
-  double referenceSeconds() const { return runtime::measure(context, {reference.subject()}, profileProtocol).measurements[0].seconds.median; }
+  double referenceSeconds() { return runtime::measure(context, {reference.subject()}, profileProtocol).measurements[0].seconds.median; }
 
   MeasureReply measureKernels(const std::vector<KernelJob> &jobs) {
     MeasureReply reply;

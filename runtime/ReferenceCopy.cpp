@@ -33,12 +33,13 @@ constexpr std::string_view text = R"(
 }  // namespace
 
 ReferenceCopy::ReferenceCopy(const cuda::Context &context)
-    : module(text), function(module.function("reference_copy")), sets(setsForColdL2(2 * bytesCopied, context.gpu().l2Bytes)),
-      memory(sets * 2 * bytesCopied) {
-  cuda::fill(memory.address(), 0, memory.bytes());
-}
+    : module(text), function(module.function("reference_copy")), sets(setsForColdL2(2 * bytesCopied, context.gpu().l2Bytes)) {}
 
-Subject ReferenceCopy::subject() const {
+Subject ReferenceCopy::subject() {
+  if (memory.bytes() == 0) {
+    memory = cuda::Buffer(sets * 2 * bytesCopied);
+    cuda::fill(memory.address(), 0, memory.bytes());
+  }
   const auto enqueue = [this](cuda::StreamHandle *stream, int set) {
     cuda::DevicePointer from = memory.address() + cuda::DevicePointer(set) * 2 * bytesCopied, to = from + bytesCopied;
     const std::array<void *, 2> arguments{&from, &to};

@@ -15,10 +15,11 @@ namespace weft::runtime {
 
 class ReferenceCopy {
 public:
-  /// Allocates what cold calls take: twice the L2's size and a little. Throws DriverError.
+  /// Loads the module, which is all that decides how soon kernels start. Throws DriverError.
   explicit ReferenceCopy(const cuda::Context &context);
-  /// One call reads and writes 512 KiB each. Lives as long as this object.
-  Subject subject() const;
+  /// One call reads and writes 512 KiB each. The first time, allocates what cold calls take: twice the L2's size and a little. Lives as
+  /// long as this object. Throws DriverError.
+  Subject subject();
 
 private:
   cuda::Module module;

@@ -18,6 +18,7 @@ namespace weft::runtime {
 struct TokenBatch {
   std::vector<int32_t> tokens, labels;
   std::vector<float> weights;  ///< [sequence][position], all three
+  bool operator==(const TokenBatch &) const = default;
 };
 
 class TextBatches {

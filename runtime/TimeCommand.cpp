@@ -152,7 +152,7 @@ std::vector<PlanTimes> measureAll(const cuda::Context &context, std::vector<std:
     plan->prepare(protocol.l2, budget);
     for (Subject &subject : plan->subjects()) subjects.push_back(std::move(subject));
   }
-  const ReferenceCopy reference(context);
+  ReferenceCopy reference(context);
   subjects.push_back(reference.subject());
   const MeasurementRun run = measure(context, subjects, protocol, &monitor);
   clocks = run.clocks;

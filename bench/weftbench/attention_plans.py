@@ -13,7 +13,7 @@ TILE_LENGTHS = (256, 1024, 4096)
 def arguments(length, batch):
     """Of `weft compile`: three kernels, fp32, one head."""
     return ['attention', '--dim', f'b={batch}', '--dim', 'h=1', '--dim', f'j={length}', '--dim', f'p={HEAD}', '--dtype', 'f32',
-            '--attention', 'unfused']
+            '--attention', 'unfused', '--parts', '1']
 
 
 def with_combine(combine):

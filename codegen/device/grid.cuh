@@ -70,7 +70,7 @@ __device__ __forceinline__ void addBlocks(Scratch &scratch, const Partials &part
 #pragma unroll
     for (int e = 0; e < 4; ++e)
       if (sharing > 1) scratch.share[threadIdx.x][e] = sum[e];
-      else if (quad < quads) total[quad * 4 + e] = sum[e];
+      else if (quad < quads && start == 0) total[quad * 4 + e] = sum[e];
   }
   ptx::barrier();
   if (sharing == 1) return;

@@ -103,15 +103,38 @@ private:
         if (byMember.size() == list.size())
           for (const auto &[member, ops] : byMember) join(*byMember.begin()->second.begin(), *ops.begin());
     }
+    for (const int contraction : contractions)
+      for (const int operand : op(contraction).operands)
+        if (isKind(tensor(operand).producer, "concat")) joinAlikeParts(op(tensor(operand).producer).operands);
+  }
+
+  /// The same, where the group is one contraction already: each stands alone at another part of its stacked operand.
+  void joinAlikeParts(const std::vector<int> &parts) {
+    std::map<std::string, std::map<int, int>> kinds;  // kind -> part -> op
+    for (const int part : parts) {
+      if (tensor(part).isParameter) continue;
+      for (const int reader : readersFirst(part)) kinds[op(reader).name].emplace(part, reader);
+    }
+    for (const auto &[kind, byPart] : kinds)
+      if (byPart.size() == parts.size())
+        for (const auto &[part, reader] : byPart) join(byPart.begin()->second, reader);
+  }
+
+  /// What reads a tensor as its first operand and is neither a contraction, an add nor movement.
+  std::vector<int> readersFirst(int tensorIndex) const {
+    std::vector<int> found;
+    for (const int reader : tensor(tensorIndex).consumers)
+      if (!isContraction(reader) && !isAdd(reader) && op(reader).operatorClass != OperatorClass::movement && op(reader).operands[0] == tensorIndex)
+        found.push_back(reader);
+    return found;
   }
 
   /// What else reads a member's result, or, as its first operand, that operand of it which the other members do not share.
   std::vector<int> neighbours(int member, const std::vector<int> &list) const {
     std::vector<int> found;
     const auto add = [&](int tensorIndex) {
-      for (const int reader : tensor(tensorIndex).consumers)
-        if (!isContraction(reader) && !isAdd(reader) && op(reader).operatorClass != OperatorClass::movement && op(reader).operands[0] == tensorIndex)
-          found.push_back(reader);
+      const std::vector<int> readers = readersFirst(tensorIndex);
+      found.insert(found.end(), readers.begin(), readers.end());
     };
     for (const int result : op(member).results) add(result);
     for (const int operand : op(member).operands) {

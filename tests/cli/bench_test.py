@@ -216,7 +216,7 @@ class RunTest(unittest.TestCase):
     def test_usage(self):
         done = self.run_bench('encoders')
         self.assertEqual(done.returncode, 2)
-        self.assertIn("unknown group 'encoders' (known: encoder, norm,", done.stderr)
+        self.assertIn("unknown group 'encoders' (known: encoder, training, norm,", done.stderr)
         self.assertEqual(self.run_bench('norm', '--rounds', '0').returncode, 2)
 
     @unittest.skipIf(importlib.util.find_spec('torch'), 'PyTorch is here')

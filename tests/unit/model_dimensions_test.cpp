@@ -82,5 +82,5 @@ TEST_CASE("an unknown preset names the nearest") {
   CHECK_THROWS_WITH(
       throwUnknownPreset("bert-larg"),
       "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, bert-base, bert-large, gpt2, "
-      "llama-3-8b, paper-attention, paper-encoder); a path must end in .json or .mlir");
+      "llama-3-8b, paper-attention, paper-encoder, masked-token); a path must end in .json or .mlir");
 }

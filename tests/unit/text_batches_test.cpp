@@ -20,10 +20,6 @@ std::string text() {
   return all;
 }
 
-bool operator==(const TokenBatch &a, const TokenBatch &b) {
-  return a.tokens == b.tokens && a.labels == b.labels && a.weights == b.weights;
-}
-
 }  // namespace
 
 TEST_CASE("a batch holds pieces of the text with a fixed number of predicted positions") {

@@ -117,6 +117,7 @@ void ChoiceFlags::declare(CLI::App &command) {
       ->type_name("TENSOR=LAYOUT");
   command.add_flag("--free", free, "arguments and results may take any layout");
   command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in parts")->type_name("SIZE");
+  parts = 0;
   command.add_option("--parts", parts, "run the kernels around the largest temporary in so many parts, one after another; 0: by predicted time and memory")
       ->capture_default_str()->check(CLI::Range(0, 4096))->type_name("N");
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")

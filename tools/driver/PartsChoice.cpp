@@ -6,6 +6,8 @@
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace weft::driver {
 namespace {
@@ -15,15 +17,18 @@ struct Place {
   select::Plan path;
 };
 
-/// Paths that are as fast as the best but for what memory may cost, best first.
+/// How much slower a path may be before it runs in parts.
+constexpr double nearlyAsFast = 0.02;
+
+/// Paths that are about as fast as the best, best first.
 std::vector<Place> nearBest(const Compilation &compilation, const Selected &selected) {
   std::vector<Place> places;
-  const double limit = selected.best().selection.best().seconds * (1 + timeForMemory);
+  const double limit = selected.best().selection.best().seconds * (1 + nearlyAsFast);
   for (size_t variant = 0; variant < selected.variants.size(); ++variant)
     for (select::Plan &path : selected.variants[variant].selection.kBest(compilation.alternatives()))
       if (path.seconds <= limit) places.push_back({.variant = variant, .path = std::move(path)});
   std::ranges::stable_sort(places, {}, [](const Place &place) { return place.path.seconds; });
-  constexpr size_t mostPlaces = 12;
+  constexpr size_t mostPlaces = 4;
   if (places.size() > mostPlaces) places.resize(mostPlaces);
   return places;
 }
@@ -36,11 +41,15 @@ std::vector<int> partCounts(const ChoiceFlags &choices) {
 }
 
 std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, std::string &refusal) {
+  constexpr double hopeless = 1.25;  // times the fastest: more parts only start more kernels
   std::vector<PricedParts> priced;
+  double fastest = std::numeric_limits<double>::infinity();
   for (const int count : partCounts(compilation.choiceFlags())) {
+    if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
     try {
       const runtime::Plan plan = planOf(compilation, variant, path, count).plan;
       const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      fastest = std::min(fastest, seconds);
       priced.push_back({.parts = count, .seconds = seconds, .sumSeconds = plan.predictedSeconds, .workspaceBytes = plan.workspaceBytes});
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
@@ -50,17 +59,20 @@ std::vector<PricedParts> pricedParts(const Compilation &compilation, const Selec
   return priced;
 }
 
-size_t preferred(std::span<const PricedParts> priced) {
-  const double limit = std::ranges::min_element(priced, {}, &PricedParts::seconds)->seconds * (1 + timeForMemory);
-  size_t best = priced.size();
-  for (size_t index = 0; index < priced.size(); ++index)
-    if (priced[index].seconds <= limit && (best == priced.size() || priced[index].workspaceBytes < priced[best].workspaceBytes)) best = index;
-  return best;
+size_t preferred(std::span<const PricedParts> priced, double freeBytes) {
+  const double fastest = std::ranges::min_element(priced, {}, &PricedParts::seconds)->seconds;
+  const auto cost = [&](const PricedParts &one) {
+    if (!(one.seconds <= fastest * (1 + mostSlower))) return std::numeric_limits<double>::infinity();
+    return one.seconds / fastest + halvingIsWorth * std::log2(std::max(double(one.workspaceBytes), freeBytes) / freeBytes);
+  };
+  return size_t(std::ranges::min_element(priced, {}, cost) - priced.begin());
 }
 
 void chooseParts(const Compilation &compilation, Selected &selected) {
   const int asked = compilation.choiceFlags().parts;
   if (asked == 1) return;
+  const double freeBytes = compilation.costModel().device().l2Bytes / 2;
+  if (asked == 0 && double(planOf(compilation, selected.best(), selected.path(), 1).plan.workspaceBytes) <= freeBytes) return;
   std::string refusal;
   std::vector<Place> places;
   std::vector<std::vector<PricedParts>> pricedAt;
@@ -74,7 +86,7 @@ void chooseParts(const Compilation &compilation, Selected &selected) {
     pricedAt.push_back(std::move(priced));
   }
   if (all.empty()) throw Error::unsupported("--parts {}: {}", asked, refusal);
-  const size_t chosen = preferred(all);
+  const size_t chosen = preferred(all, freeBytes);
   selected.pricedParts = std::move(pricedAt[placeOf[chosen]]);
   selected.parts = all[chosen].parts;
   selected.chosen = places[placeOf[chosen]].variant;

@@ -1,8 +1,9 @@
 // In how many parts the kernels around a plan's largest temporary run (PlanParts.h), when nobody says: a choice by time and memory.
 //
-// The rule: the smallest workspace of all plans that are predicted at most `timeForMemory` slower than the fastest. Predictions are of
-// whole graphs (runtime/GraphPrediction.h): small parts start more kernels and use each less well, but find in L2 what a whole
-// tensor of scores fetches from DRAM.
+// The rule: half the workspace is worth `halvingIsWorth` of the time, of all plans that are predicted at most `mostSlower` slower than the
+// fastest. Memory that half the L2 holds is worth nothing: such plans run whole. Predictions are of whole graphs
+// (runtime/GraphPrediction.h): small parts start more kernels and use each less well, but find in L2 what a whole tensor of scores fetches
+// from DRAM.
 #pragma once
 
 #include "tools/driver/Compilation.h"
@@ -15,14 +16,14 @@ namespace weft::driver {
 /// Numbers of parts that are tried, up to all heads of a large model one by one; --parts leaves one.
 std::vector<int> partCounts(const ChoiceFlags &choices);
 
-/// Every way in which the path's kernels run, in the order of partCounts(). Those that cannot are left out; `refusal` gets the reason of
-/// the first.
+/// The ways in which the path's kernels run, in the order of partCounts(), until they get much slower. Those that cannot are left out;
+/// `refusal` gets the reason of the first.
 std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, std::string &refusal);
 
-/// The rule above, over what was priced; of equals the first. `priced` is not empty.
-size_t preferred(std::span<const PricedParts> priced);
+/// The rule above, over what was priced; of equals the first. `priced` is not empty. `freeBytes`: workspace that is worth nothing.
+size_t preferred(std::span<const PricedParts> priced, double freeBytes);
 
-/// Chooses path and parts by the rule above among the paths of all variants that are as fast as the best but for `timeForMemory`. Throws
+/// Chooses path and parts by the rule above among the paths of all variants that are about as fast as the best. Throws
 /// Error(unsupported) when --parts asks for what none of them does.
 void chooseParts(const Compilation &compilation, Selected &selected);
 

@@ -16,8 +16,9 @@ MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
 # Spellings that start elsewhere, and the folder that they come from. Device headers are "weft/NAME.cuh" in kernels; the
 # emulator puts its own header folder in front of them.
 ELSEWHERE = {'weft/': 'codegen'}
-LOCAL = {('codegen/device/ptx.cuh', 'emulate_ptx.h'), ('tests/emulate/host/emulate_ptx.h', 'emulate_keywords.h'),
-         ('codegen/device/cluster.cuh', 'emulate_cluster.h'), ('tests/emulate/host/emulate_cluster.h', 'emulate_keywords.h')}
+EMULATED = ('ptx', 'cluster', 'grid', 'scatter')
+LOCAL = {(f'codegen/device/{name}.cuh', f'emulate_{name}.h') for name in EMULATED} | {
+    (f'tests/emulate/host/emulate_{name}.h', 'emulate_keywords.h') for name in EMULATED}
 
 
 def rules(architecture: str) -> dict[str, set[str]]:

@@ -140,7 +140,7 @@ std::string partsLines(const json &parts) {
   for (const json &one : parts)
     table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
                   formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>())});
-  return fmt::format("parts: {}\n{}", fmt::format("the smallest workspace within {:.0f}% of the fastest whole graph, as predicted", 100 * timeForMemory), table.print());
+  return fmt::format("parts: {}\n{}", fmt::format("half the workspace is worth {:.2f}% of the time, up to {:.0f}% of it, as predicted", 100 * halvingIsWorth, 100 * mostSlower), table.print());
 }
 
 /// The plans that were timed as whole graphs, the chosen one marked.
