@@ -1,5 +1,6 @@
 // The plain contraction family: a skeleton program. The loops live in plain_contraction.cuh; the program names extents,
 // strides and tiles, and calls it.
+#include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
 #include "codegen/Names.h"
@@ -29,63 +30,6 @@ void checkTile(const Kernel &kernel, const ContractionKnobs &knobs) {
   if (bytes > 48 * 1024)
     throw Error::unsupported("kernel '{}': tile slices take {} bytes of shared memory; the limit is 49152", kernel.name, bytes);
 }
-
-/// "b * j" or "1".
-std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const std::vector<std::string> &names) {
-  std::vector<std::string> extents;
-  for (int axis : axes)
-    if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
-  return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
-}
-
-/// Spells the strides of one tensor: products of extents of a dense one, named constants of a view.
-class StrideTexts {
-public:
-  StrideTexts(const Kernel &kernel, int value, const Layout &layout, const std::vector<std::string> &axisNames,
-              const std::string &tensorName, Names &names, std::vector<ConstantLine> &constants)
-      : kernel(kernel), value(kernel.values[value]), layout(layout), axisNames(axisNames), tensorName(tensorName),
-        names(names), constants(constants) {}
-
-  std::string operator()(int64_t stride) {
-    if (stride <= 1) return std::to_string(stride);
-    return layout.strides.empty() ? dense(stride) : named(stride);
-  }
-
-private:
-  /// The axes behind the one of this stride, slowest first. Extents above 1 make the products distinct.
-  std::string dense(int64_t stride) const {
-    std::vector<int> faster;
-    int64_t product = 1;
-    for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && product != stride; ++dimension) {
-      faster.insert(faster.begin(), value.axes[*dimension]);
-      product *= kernel.axes[faster.front()].extent;
-    }
-    return product == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
-  }
-
-  std::string named(int64_t stride) {
-    const auto known = constantNames.find(stride);
-    if (known != constantNames.end()) return known->second;
-    for (size_t d = 0; d < value.axes.size(); ++d) {
-      if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
-      const std::string &axis = axisNames[value.axes[d]];
-      const std::string name = names.claim(fmt::format("{}_{}", tensorName, axis));
-      constants.push_back({"weft::Offset", {{name, std::to_string(stride)}},
-                           fmt::format("stride of {} along {}", tensorName, axis)});
-      return constantNames[stride] = name;
-    }
-    return std::to_string(stride);
-  }
-
-  const Kernel &kernel;
-  const Value &value;
-  const Layout &layout;
-  const std::vector<std::string> &axisNames;
-  const std::string &tensorName;
-  Names &names;
-  std::vector<ConstantLine> &constants;
-  std::map<int64_t, std::string> constantNames;
-};
 
 }  // namespace
 

@@ -23,6 +23,7 @@ struct Lower {
   Program operator()(const LoopKnobs &knobs) const { return lowerLoop(kernel, configuration, knobs); }
   Program operator()(const TransposeKnobs &knobs) const { return lowerTranspose(kernel, configuration, knobs); }
   Program operator()(const ContractionKnobs &knobs) const { return lowerContraction(kernel, configuration, knobs); }
+  Program operator()(const HopperContractionKnobs &knobs) const { return lowerHopperContraction(kernel, configuration, knobs); }
   Program operator()(const ViewKnobs &) const {
     throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
   }
@@ -42,6 +43,8 @@ Program lower(const Kernel &kernel, const Configuration &configuration, std::str
   const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
   if (loop && loop->reduction == ReductionMapping::clusterColumns && !hasClusters(architecture))
     throw Error::unsupported("kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name, architecture);
+  if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs) && !hasWarpgroupProducts(architecture))
+    throw Error::unsupported("kernel '{}': target '{}' has no products of a warpgroup; take plain-contraction", kernel.name, architecture);
   return std::visit(Lower{kernel, configuration}, configuration.knobs);
 }
 
@@ -115,11 +118,15 @@ std::string_view nameOf(Parameter::Kind kind) {
   case Parameter::Kind::dropoutKey: return "dropoutKey";
   case Parameter::Kind::dropoutStream: return "dropoutStream";
   case Parameter::Kind::dropoutOuter: return "dropoutOuter";
+  case Parameter::Kind::inputMap: return "inputMap";
+  case Parameter::Kind::outputMap: return "outputMap";
   }
   throw Error::checkFailed("unknown parameter kind {}", int(kind));
 }
 
 bool isNumber(Parameter::Kind kind) { return kind == Parameter::Kind::dropoutStream || kind == Parameter::Kind::dropoutOuter; }
+
+bool isMap(Parameter::Kind kind) { return kind == Parameter::Kind::inputMap || kind == Parameter::Kind::outputMap; }
 
 uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
   if (!isNumber(parameter.kind)) throw Error::checkFailed("kernel '{}': argument '{}' is no number", kernel.name, parameter.name);

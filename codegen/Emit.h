@@ -4,9 +4,11 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/TensorMap.h"
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +17,14 @@ namespace weft::codegen {
 /// What a kernel parameter is bound to at launch. A tensor's pointer is the address of its element zero: whoever binds
 /// it has added the layout's offset.
 struct Parameter {
-  /// dropoutOuter: rows of the outer axes before this part of the whole tensor.
-  enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream, dropoutOuter };
+  /// dropoutOuter: rows of the outer axes before this part of the whole tensor. inputMap, outputMap: in place of the address
+  /// of a tensor, `map` of it as the driver encodes it with that address.
+  enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream, dropoutOuter, inputMap, outputMap };
   Kind kind = Kind::input;
   int index = 0;        ///< input / output position of the kernel; body op index for dropoutStream and dropoutOuter
-  std::string name;
-  std::string type;     ///< CUDA spelling
+  std::string name{};
+  std::string type{};   ///< CUDA spelling
+  std::optional<TensorMap> map{};
   bool operator==(const Parameter &) const = default;
 };
 
@@ -28,6 +32,8 @@ struct Parameter {
 std::string_view nameOf(Parameter::Kind kind);
 /// Whether an argument is a 32-bit number and no address.
 bool isNumber(Parameter::Kind kind);
+/// Whether an argument is a tensor map, passed by value.
+bool isMap(Parameter::Kind kind);
 /// That number: an attribute of the body op that the parameter names. Throws Error(checkFailed) for addresses.
 uint32_t numberOf(const Parameter &parameter, const Kernel &kernel);
 

@@ -80,10 +80,7 @@ private:
     for (size_t i = 0; i < program.parameters.size(); ++i) {
       const Parameter &parameter = program.parameters[i];
       const bool last = i + 1 == program.parameters.size();
-      const bool pointer = !isNumber(parameter.kind);
-      const bool written = parameter.kind == Parameter::Kind::output;
-      const std::string piece = fmt::format("{}{}{}{}{}", pointer && !written ? "const " : "", parameter.type,
-                                            pointer ? " *__restrict__ " : " ", parameter.name, last ? ") {" : ",");
+      const std::string piece = declaration(parameter) + (last ? ") {" : ",");
       if (line.size() > indent && line.size() + 1 + piece.size() > columnLimit) {
         text += line + '\n';
         line = std::string(indent, ' ') + piece;
@@ -92,6 +89,13 @@ private:
       }
     }
     text += line + '\n';
+  }
+
+  static std::string declaration(const Parameter &parameter) {
+    if (isMap(parameter.kind)) return fmt::format("const __grid_constant__ {} {}", parameter.type, parameter.name);
+    if (isNumber(parameter.kind)) return fmt::format("{} {}", parameter.type, parameter.name);
+    const bool isWritten = parameter.kind == Parameter::Kind::output;
+    return fmt::format("{}{} *__restrict__ {}", isWritten ? "" : "const ", parameter.type, parameter.name);
   }
 
   /// One line, its note at `column` or right behind it.

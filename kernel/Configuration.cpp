@@ -78,6 +78,14 @@ std::string_view nameOf(BlockCombine combine) {
   return "";
 }
 
+std::string_view nameOf(HopperSchedule schedule) {
+  switch (schedule) {
+  case HopperSchedule::cooperative: return "cooperative";
+  case HopperSchedule::pingPong: return "ping-pong";
+  }
+  return "";
+}
+
 std::span<const LibraryAttribute> libraryAttributes() {
   static constexpr LibraryAttribute attributes[] = {
       {"libraryVersion", &LibraryKnobs::libraryVersion}, {"algorithm", &LibraryKnobs::algorithm},
@@ -94,7 +102,7 @@ std::string libraryVersionText(int version) {
 }
 
 std::string_view familyOf(const Knobs &knobs) {
-  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view", "cublaslt"};
+  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction"};
   static_assert(std::size(names) == std::variant_size_v<Knobs>);
   return names[knobs.index()];
 }
@@ -105,7 +113,7 @@ bool hasText(const Knobs &knobs) {
 
 int familyVersion(std::string_view family) {
   static const std::map<std::string_view, int> versions = {
-      {"cublaslt", 1}, {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
+      {"cublaslt", 1}, {"hopper-contraction", 1}, {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
   const auto found = versions.find(family);
   if (found == versions.end()) throw Error::checkFailed("unknown kernel family '{}'", family);
   return found->second;
@@ -175,6 +183,10 @@ struct Describe {
     return fmt::format("plain FMA (placeholder), tile {} x {} x {}, {} x {} a thread", knobs.tileM, knobs.tileN, knobs.tileK,
                        knobs.threadM, knobs.threadN);
   }
+  std::string operator()(const HopperContractionKnobs &knobs) const {
+    return fmt::format("wgmma, {} tiles of {} x {}, {} stages, {} staged panels, raster {}", nameOf(knobs.schedule), knobs.tileM,
+                       knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM);
+  }
   std::string operator()(const ViewKnobs &) const { return "view, no kernel"; }
   std::string operator()(const LibraryKnobs &knobs) const {
     if (knobs.algorithm < 0) return "cuBLASLt, first candidate of its heuristic";
@@ -201,6 +213,10 @@ struct CanonicalKnobs {
   }
   std::string operator()(const ContractionKnobs &knobs) const {
     return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
+  }
+  std::string operator()(const HopperContractionKnobs &knobs) const {
+    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
+                       knobs.stages, knobs.staging, knobs.rasterM, knobs.blocks);
   }
   std::string operator()(const ViewKnobs &) const { return "-"; }
   std::string operator()(const LibraryKnobs &knobs) const { return libraryAttributesText(knobs, " "); }

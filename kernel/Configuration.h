@@ -81,6 +81,24 @@ struct ContractionKnobs {
   auto operator<=>(const ContractionKnobs &) const = default;
 };
 
+/// How the two consumer warpgroups of a block divide the work: both share a tile, half of its rows each; or each has a tile of
+/// its own and multiplies while the other stores.
+enum class HopperSchedule : uint8_t { cooperative, pingPong };
+/// "cooperative", "ping-pong".
+std::string_view nameOf(HopperSchedule schedule);
+inline constexpr HopperSchedule hopperSchedules[] = {HopperSchedule::cooperative, HopperSchedule::pingPong};
+
+/// Tensor-core contractions of sm_90a: one persistent kernel of a producer and two consumer warpgroups (hopper_contraction.cuh).
+struct HopperContractionKnobs {
+  HopperSchedule schedule = HopperSchedule::cooperative;
+  int tileM = 128, tileN = 128;  ///< elements of C: 64, 128, 256 and 64, 128, 192, 256
+  int stages = 4;                ///< slices of A and B, 64 of k each, that shared memory holds
+  int staging = 2;               ///< panels of 64 x 64 elements of C on their way out, a consumer
+  int rasterM = 8;               ///< tiles along m that are taken together before the next along n
+  int blocks = 132;              ///< at most, each alone on its multiprocessor; a block takes every so manieth tile
+  auto operator<=>(const HopperContractionKnobs &) const = default;
+};
+
 /// Zero-cost family: slices and concatenations that are views of one buffer, and parameters packed at load.
 struct ViewKnobs {
   auto operator<=>(const ViewKnobs &) const = default;
@@ -113,7 +131,7 @@ std::span<const LibraryAttribute> libraryAttributes();
 /// "13.2.0" for 130200.
 std::string libraryVersionText(int version);
 
-using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs>;
+using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs, HopperContractionKnobs>;
 
 struct Configuration {
   std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
@@ -122,7 +140,7 @@ struct Configuration {
   auto operator<=>(const Configuration &) const = default;
 };
 
-/// "loop", "transpose", "plain-contraction", "view", "cublaslt".
+/// "loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction".
 std::string_view familyOf(const Knobs &knobs);
 /// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not products of a library.
 bool hasText(const Knobs &knobs);

@@ -37,6 +37,15 @@ template <typename Visitor> void visitFields(ContractionKnobs &knobs, Visitor &v
   visit.integer("threadM", knobs.threadM, ContractionKnobs{}.threadM);
   visit.integer("threadN", knobs.threadN, ContractionKnobs{}.threadN);
 }
+template <typename Visitor> void visitFields(HopperContractionKnobs &knobs, Visitor &visit) {
+  visit.choice("schedule", knobs.schedule, hopperSchedules);
+  visit.integer("tileM", knobs.tileM, HopperContractionKnobs{}.tileM);
+  visit.integer("tileN", knobs.tileN, HopperContractionKnobs{}.tileN);
+  visit.integer("stages", knobs.stages, HopperContractionKnobs{}.stages);
+  visit.integer("staging", knobs.staging, HopperContractionKnobs{}.staging);
+  visit.integer("raster", knobs.rasterM, HopperContractionKnobs{}.rasterM);
+  visit.integer("blocks", knobs.blocks, HopperContractionKnobs{}.blocks);
+}
 template <typename Visitor> void visitFields(ViewKnobs &, Visitor &) {}
 template <typename Visitor> void visitFields(LibraryKnobs &knobs, Visitor &visit) {
   for (const LibraryAttribute &attribute : libraryAttributes())
@@ -192,7 +201,9 @@ ProfileSubject productSubject(DType dtype, const MatrixProduct &product) {
   return {.text = text, .name = text};
 }
 
-bool isProductFamily(std::string_view family) { return family == familyOf(ContractionKnobs{}) || family == familyOf(LibraryKnobs{}); }
+bool isProductFamily(std::string_view family) {
+  return family == familyOf(ContractionKnobs{}) || family == familyOf(HopperContractionKnobs{}) || family == familyOf(LibraryKnobs{});
+}
 
 std::string strideText(const MatrixProduct &product) {
   return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", product.strideAm, product.strideAk, product.batchStrideA, product.strideBk,
@@ -247,6 +258,7 @@ Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &k
   if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
   if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
   if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
+  if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(text, kernel);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
   throw Error::badInput("unknown kernel family '{}'", family);
 }

@@ -116,6 +116,8 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .sources = reader.sources()};
 }
 
+bool hasWarpgroupProducts(std::string_view architecture) { return architecture == "sm_90a"; }
+
 bool hasClusters(std::string_view architecture) {
   int number = 0;
   if (architecture.starts_with("sm_")) std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);

@@ -15,6 +15,9 @@ namespace weft {
 /// Whether blocks of an architecture ("sm_90a") can form clusters, which read each other's shared memory.
 bool hasClusters(std::string_view architecture);
 
+/// Whether it has products of a whole warpgroup (wgmma) and a copy engine that moves boxes of tensors (TMA).
+bool hasWarpgroupProducts(std::string_view architecture);
+
 struct Device {
   std::string name;          ///< "h200": the --device spelling
   std::string title;         ///< "NVIDIA H200 SXM"

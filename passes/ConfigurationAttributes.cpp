@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 /// Visits the fields of a family's knobs by name: `visit` has integer(name, int&), axis(name, int&),
-/// mapping(name, ...) and combine(name, ...).
+/// mapping(name, ...), combine(name, ...) and schedule(name, ...).
 template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
   visit.axis("vector_axis", knobs.vectorAxis);
   visit.integer("vector_width", knobs.vectorWidth);
@@ -35,6 +35,15 @@ template <typename Visitor> void visitKnobs(ContractionKnobs &knobs, Visitor &vi
   visit.integer("tile_k", knobs.tileK);
   visit.integer("thread_m", knobs.threadM);
   visit.integer("thread_n", knobs.threadN);
+}
+template <typename Visitor> void visitKnobs(HopperContractionKnobs &knobs, Visitor &visit) {
+  visit.schedule("schedule", knobs.schedule);
+  visit.integer("tile_m", knobs.tileM);
+  visit.integer("tile_n", knobs.tileN);
+  visit.integer("stages", knobs.stages);
+  visit.integer("staging", knobs.staging);
+  visit.integer("raster_m", knobs.rasterM);
+  visit.integer("blocks", knobs.blocks);
 }
 template <typename Visitor> void visitKnobs(ViewKnobs &, Visitor &) {}
 template <typename Visitor> void visitKnobs(LibraryKnobs &knobs, Visitor &visit) {
@@ -58,6 +67,7 @@ public:
   void combine(llvm::StringRef name, BlockCombine value) {
     if (value != BlockCombine::shuffle) add(name, builder.getStringAttr(nameOf(value)));
   }
+  void schedule(llvm::StringRef name, HopperSchedule value) { add(name, builder.getStringAttr(nameOf(value))); }
   void add(llvm::StringRef name, mlir::Attribute value) { attributes.push_back(builder.getNamedAttr(name, value)); }
   mlir::DictionaryAttr dictionary() { return builder.getDictionaryAttr(attributes); }
 
@@ -113,6 +123,13 @@ public:
       }
     throw Error::badInput("kernel '{}': config '{}' is '{}', not shuffle, tree or linear", kernel.name, name.str(), wanted);
   }
+  void schedule(llvm::StringRef name, HopperSchedule &value) {
+    const std::string wanted = text(name);
+    const auto found = std::find_if(std::begin(hopperSchedules), std::end(hopperSchedules), [&](HopperSchedule one) { return nameOf(one) == wanted; });
+    if (found == std::end(hopperSchedules))
+      throw Error::badInput("kernel '{}': config '{}' is '{}', not cooperative or ping-pong", kernel.name, name.str(), wanted);
+    value = *found;
+  }
   std::string text(llvm::StringRef name) {
     auto attribute = config.getAs<mlir::StringAttr>(name);
     if (!attribute)
@@ -143,9 +160,10 @@ Knobs knobsOf(const Kernel &kernel, mlir::DictionaryAttr config) {
   if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(reader);
   if (family == familyOf(ViewKnobs{})) return readKnobs<ViewKnobs>(reader);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(reader);
-  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}", kernel.name, family,
+  if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(reader);
+  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}, {}", kernel.name, family,
                         familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}), familyOf(ContractionKnobs{}),
-                        familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}));
+                        familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}), familyOf(HopperContractionKnobs{}));
 }
 
 }  // namespace

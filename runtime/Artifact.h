@@ -12,6 +12,7 @@
 
 #include "kernel/DType.h"
 #include "kernel/LibraryProduct.h"
+#include "kernel/TensorMap.h"
 
 #include <nlohmann/json.hpp>
 
@@ -43,11 +44,12 @@ struct PlanTensor {
 };
 
 struct PlanParameter {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter"
-  std::string name;
-  std::string type;
-  int tensor = -1;   ///< index into Plan::tensors for inputs and outputs
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter", "inputMap", "outputMap"
+  std::string name{};
+  std::string type{};
+  int tensor = -1;   ///< index into Plan::tensors for inputs and outputs, and for maps of them
   int64_t value = 0; ///< number for dropoutStream and dropoutOuter
+  std::optional<TensorMap> map{};  ///< of inputMap and outputMap: the driver encodes it with the tensor's address
   bool operator==(const PlanParameter &) const = default;
 };
 

@@ -51,6 +51,7 @@ void Driver::findAll() {
   find("cuModuleLoadData", loadModule), find("cuModuleUnload", unloadModule);
   find("cuModuleGetFunction", moduleFunction), find("cuFuncGetAttribute", functionAttribute);
   find("cuFuncSetAttribute", setFunctionAttribute), find("cuLaunchKernel", launchKernel);
+  find("cuTensorMapEncodeTiled", encodeTensorMap);
   find("cuStreamBeginCapture_v2", beginCapture), find("cuStreamEndCapture", endCapture);
   find("cuGraphInstantiateWithFlags", instantiate), find("cuGraphGetNodes", graphNodes);
   find("cuGraphDestroy", destroyGraph), find("cuGraphExecDestroy", destroyExecutable);

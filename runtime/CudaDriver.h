@@ -73,6 +73,7 @@ struct Driver {
   int (*functionAttribute)(int *, int, FunctionHandle *) = nullptr;
   int (*setFunctionAttribute)(FunctionHandle *, int, int) = nullptr;
   int (*launchKernel)(FunctionHandle *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle *, void **, void **) = nullptr;
+  int (*encodeTensorMap)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int) = nullptr;
   int (*beginCapture)(StreamHandle *, int) = nullptr;
   int (*endCapture)(StreamHandle *, GraphHandle **) = nullptr;
   int (*instantiate)(ExecutableHandle **, GraphHandle *, unsigned long long) = nullptr;

@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "runtime/TensorLayout.h"
+#include "runtime/TensorMaps.h"
 
 namespace weft::runtime {
 
@@ -19,19 +20,18 @@ public:
   }
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
-    // A pointer or a 32-bit number: both fit, and the driver reads as many bytes as the parameter has.
-    std::vector<uint64_t> values;
-    for (const PlanParameter &parameter : parameters) values.push_back(valueOf(parameter, bindings));
-    std::vector<void *> arguments;
-    for (uint64_t &value : values) arguments.push_back(&value);
-    cuda::launch(function, shape, arguments, stream);
+    cuda::ArgumentList arguments;
+    for (const PlanParameter &parameter : parameters) pass(parameter, bindings, arguments);
+    cuda::launch(function, shape, arguments.span(), stream);
   }
 
 private:
-  uint64_t valueOf(const PlanParameter &parameter, const Bindings &bindings) const {
-    if (parameter.kind == "dropoutKey") return bindings.dropoutKey;
-    if (parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter") return uint64_t(parameter.value);
-    return bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
+  void pass(const PlanParameter &parameter, const Bindings &bindings, cuda::ArgumentList &arguments) const {
+    if (parameter.kind == "dropoutKey") return arguments.passPointer(bindings.dropoutKey);
+    if (parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter") return arguments.passNumber(uint32_t(parameter.value));
+    const cuda::DevicePointer address = bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
+    if (parameter.map) arguments.passMap(*parameter.map, address);
+    else arguments.passPointer(address);
   }
 
   const Plan &plan;

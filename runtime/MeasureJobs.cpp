@@ -31,9 +31,23 @@ std::string fromBinary(const json &value) {
   return {bytes.begin(), bytes.end()};
 }
 
+json toJson(const std::optional<TensorMap> &map) {
+  if (!map) return {};
+  return {{"dtype", nameOf(map->dtype)}, {"extents", map->extents}, {"strides", map->strides}, {"box", map->box}, {"swizzle", map->swizzleBytes}};
+}
+
+std::optional<TensorMap> tensorMapFrom(const json &object) {
+  if (object.is_null()) return std::nullopt;
+  const auto type = parseDType(object.at("dtype").get<std::string>());
+  if (!type) throw Error::checkFailed("a map of a tensor of an unknown element type");
+  return TensorMap{.dtype = *type, .extents = object.at("extents"), .strides = object.at("strides"), .box = object.at("box"),
+                   .swizzleBytes = object.at("swizzle")};
+}
+
 json toJson(const KernelJob &job) {
   json arguments = json::array();
-  for (const KernelArgument &argument : job.arguments) arguments.push_back({{"kind", argument.kind}, {"index", argument.index}});
+  for (const KernelArgument &argument : job.arguments)
+    arguments.push_back({{"kind", argument.kind}, {"index", argument.index}, {"map", toJson(argument.map)}});
   return {{"cubin", binary(job.cubin)}, {"entry", job.entry}, {"grid", job.grid}, {"block", job.block}, {"shared", job.sharedBytes},
           {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}};
 }
@@ -43,7 +57,7 @@ KernelJob kernelJobFrom(const json &object) {
                 .block = object.at("block"), .sharedBytes = object.at("shared"), .arguments = {},
                 .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros")};
   for (const json &argument : object.at("arguments"))
-    job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index")});
+    job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index"), .map = tensorMapFrom(argument.at("map"))});
   return job;
 }
 

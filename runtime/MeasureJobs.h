@@ -6,6 +6,7 @@
 
 #include "kernel/LibraryProduct.h"
 #include "kernel/Profile.h"
+#include "kernel/TensorMap.h"
 
 #include <array>
 #include <optional>
@@ -16,8 +17,9 @@
 namespace weft::runtime {
 
 struct KernelArgument {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter"
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter", "inputMap", "outputMap"
   int index = 0;     ///< of the input or output
+  std::optional<TensorMap> map{};  ///< of inputMap and outputMap
   bool operator==(const KernelArgument &) const = default;
 };
 

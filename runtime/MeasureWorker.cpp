@@ -7,6 +7,7 @@
 #include "runtime/Measure.h"
 #include "runtime/MeasureProcess.h"
 #include "runtime/ReferenceCopy.h"
+#include "runtime/TensorMaps.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -101,22 +102,23 @@ public:
   }
 
   void enqueue(cuda::StreamHandle *stream, int set) const {
-    std::vector<cuda::DevicePointer> addresses(job.arguments.size());
-    std::vector<void *> arguments;
-    for (size_t i = 0; i < job.arguments.size(); ++i) {
-      addresses[i] = addressOf(job.arguments[i], uint64_t(set));
-      arguments.push_back(&addresses[i]);
-    }
-    cuda::launch(function, {.grid = job.grid, .block = job.block, .sharedBytes = job.sharedBytes}, arguments, stream);
+    cuda::ArgumentList arguments;
+    for (const KernelArgument &argument : job.arguments) pass(argument, uint64_t(set), arguments);
+    cuda::launch(function, {.grid = job.grid, .block = job.block, .sharedBytes = job.sharedBytes}, arguments.span(), stream);
   }
 
 private:
-  /// The bytes of an argument; a dropout's stream and place are numbers, whose low half is read.
+  void pass(const KernelArgument &argument, uint64_t set, cuda::ArgumentList &arguments) const {
+    if (argument.kind == "dropoutKey") return arguments.passPointer(dropoutKey);
+    if (argument.kind == "dropoutStream" || argument.kind == "dropoutOuter") return arguments.passNumber(1);
+    if (argument.map) arguments.passMap(*argument.map, addressOf(argument, set));
+    else arguments.passPointer(addressOf(argument, set));
+  }
+
+  /// Of an input or output, or of the tensor that a map is of.
   cuda::DevicePointer addressOf(const KernelArgument &argument, uint64_t set) const {
     const auto index = size_t(argument.index);
-    if (argument.kind == "dropoutKey") return dropoutKey;
-    if (argument.kind == "dropoutStream" || argument.kind == "dropoutOuter") return 1;
-    const bool isInput = argument.kind == "input";
+    const bool isInput = argument.kind.starts_with("input");
     if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end()) return pools.zeros.address();
     const std::vector<int64_t> &bytes = isInput ? job.inputBytes : job.outputBytes;
     const cuda::DevicePointer base = isInput ? pools.inputs.address() + set * inputStride : pools.outputs.address() + set * outputStride;

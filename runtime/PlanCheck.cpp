@@ -122,14 +122,40 @@ private:
   }
 
   void checkParameter(const PlanKernel &kernel, const PlanParameter &parameter, const std::string &place) const {
-    if (parameter.kind == "input" || parameter.kind == "output") {
-      const std::vector<int> &tensors = parameter.kind == "input" ? kernel.inputs : kernel.outputs;
+    const bool isMap = parameter.kind == "inputMap" || parameter.kind == "outputMap";
+    require(parameter.map.has_value() == isMap, place, isMap ? "its map is missing" : "it has a map, but is none");
+    if (isMap || parameter.kind == "input" || parameter.kind == "output") {
+      const bool isInput = parameter.kind.starts_with("input");
+      const std::vector<int> &tensors = isInput ? kernel.inputs : kernel.outputs;
       require(std::ranges::find(tensors, parameter.tensor) != tensors.end(), place,
-              fmt::format("tensor {} is no {} of its kernel", parameter.tensor, parameter.kind));
+              fmt::format("tensor {} is no {} of its kernel", parameter.tensor, isInput ? "input" : "output"));
+      if (isMap) checkMap(*parameter.map, plan.tensors[size_t(parameter.tensor)], place);
       return;
     }
     require(parameter.kind == "dropoutKey" || parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter", place,
-            fmt::format("kind \"{}\" is none of input, output, dropoutKey, dropoutStream, dropoutOuter", parameter.kind));
+            fmt::format("kind \"{}\" is none of input, output, dropoutKey, dropoutStream, dropoutOuter, inputMap, outputMap", parameter.kind));
+  }
+
+  /// A copy engine reads and writes where it is told: as many elements as the tensor has, and none beyond its last.
+  void checkMap(const TensorMap &map, const PlanTensor &tensor, const std::string &place) const {
+    const size_t rank = map.extents.size();
+    require(rank >= 1 && rank <= 5 && map.strides.size() == rank - 1 && map.box.size() == rank, place,
+            "extents, strides and box of its map do not fit");
+    require(map.dtype == parseDType(tensor.dtype), place, fmt::format("its map is of {}, {} of {}", nameOf(map.dtype), tensor.name, tensor.dtype));
+    const auto positive = [](int64_t extent) { return extent > 0; };
+    require(std::ranges::all_of(map.extents, positive) && std::ranges::all_of(map.box, positive), place, "an extent of its map is not positive");
+    double elements = double(map.extents[0]), tensorElements = 1;
+    int64_t last = map.extents[0] - 1, tensorLast = 0;
+    for (size_t i = 1; i < rank; ++i) {
+      elements *= double(map.extents[i]);
+      last += (map.extents[i] - 1) * map.strides[i - 1];
+      require(map.strides[i - 1] >= 0, place, "a stride of its map is negative");
+    }
+    for (size_t i = 0; i < tensor.extents.size(); ++i) {
+      tensorElements *= double(tensor.extents[i]);
+      tensorLast += (tensor.extents[i] - 1) * tensor.strides[i];
+    }
+    require(elements == tensorElements && last == tensorLast, place, fmt::format("extents and strides of its map are not those of {}", tensor.name));
   }
 
   /// A tensor is known once it, or a tensor in the same buffer (a view), has been given or written.

@@ -36,12 +36,21 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("range", tensor.range);
 }
 
+void members(auto &&visit, Is<TensorMap> auto &map) {
+  visit("dtype", map.dtype);
+  visit("extents", map.extents);
+  visit("strides", map.strides);
+  visit("box", map.box);
+  visit("swizzleBytes", map.swizzleBytes);
+}
+
 void members(auto &&visit, Is<PlanParameter> auto &parameter) {
   visit("kind", parameter.kind);
   visit("name", parameter.name);
   visit("type", parameter.type);
   visit("tensor", parameter.tensor);
   visit("value", parameter.value);
+  visit("map", parameter.map);
 }
 
 void members(auto &&visit, Is<MatrixProduct> auto &shape) {
@@ -151,11 +160,13 @@ template <typename Item>
 json write(const std::vector<Item> &items);
 template <typename Item>
 json write(const std::optional<Item> &item);
+json write(const DType &type);
 
 template <typename Type>
 json write(const Type &value) {
   return value;
 }
+json write(const DType &type) { return nameOf(type); }
 template <Described Type>
 json write(const Type &value) {
   json object = json::object();
@@ -209,6 +220,11 @@ void read(const json &from, Integer &to, const Place &place) {
   to = from.get<Integer>();
 }
 void read(const json &from, json &to, const Place &) { to = from; }
+void read(const json &from, DType &to, const Place &place) {
+  const auto type = from.is_string() ? parseDType(from.get<std::string>()) : std::nullopt;
+  if (!type) place.fail("an element type", from);
+  to = *type;
+}
 
 template <Described Type>
 void read(const json &from, Type &to, const Place &place);

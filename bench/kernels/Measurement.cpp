@@ -2,6 +2,7 @@
 
 #include "ir/interpreter/Tensor.h"
 #include "kernel/Error.h"
+#include "runtime/TensorMaps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -73,20 +74,21 @@ std::vector<Bench::Set> Bench::setsFor(const Case &subject) const {
 
 void Bench::launch(const Candidate &candidate, cuda::FunctionHandle *function, const Set &set, cuda::StreamHandle *on) const {
   const Kernel &kernel = candidate.subject->kernel;
-  std::vector<uint64_t> values;
+  cuda::ArgumentList arguments;
   for (const codegen::Parameter &parameter : candidate.emitted.parameters) {
     using Kind = codegen::Parameter::Kind;
     const auto index = static_cast<size_t>(parameter.index);
-    if (parameter.kind == Kind::input) values.push_back(set[index]);
-    if (parameter.kind == Kind::output) values.push_back(set[kernel.inputs.size() + index]);
-    if (parameter.kind == Kind::dropoutKey) values.push_back(key.address());
-    if (parameter.kind == Kind::dropoutStream)
-      values.push_back(static_cast<uint64_t>(std::get<int64_t>(kernel.body[index].attributes.at("stream"))));
+    if (isNumber(parameter.kind)) arguments.passNumber(numberOf(parameter, kernel));
+    else if (parameter.kind == Kind::dropoutKey) arguments.passPointer(key.address());
+    else {
+      const bool isInput = parameter.kind == Kind::input || parameter.kind == Kind::inputMap;
+      const cuda::DevicePointer address = set[isInput ? index : kernel.inputs.size() + index];
+      if (parameter.map) arguments.passMap(*parameter.map, address);
+      else arguments.passPointer(address);
+    }
   }
-  std::vector<void *> arguments;
-  for (uint64_t &value : values) arguments.push_back(&value);
   const codegen::Launch &shape = candidate.emitted.launch;
-  cuda::launch(function, {.grid = shape.grid, .block = shape.block, .sharedBytes = shape.sharedBytes}, arguments, on);
+  cuda::launch(function, {.grid = shape.grid, .block = shape.block, .sharedBytes = shape.sharedBytes}, arguments.span(), on);
 }
 
 /// Every element written, and the sampled ones right.

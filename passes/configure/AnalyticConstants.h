@@ -73,6 +73,18 @@ constexpr double libraryTensorIntensity = 64;
 /// The shortest part of k worth splitting (estimate): 8x4096x4096 runs at the memory's speed, 10.3 us; 300x1000x520 does not
 /// profit (cuBLASLt runs).
 constexpr int64_t libraryShortestSplit = 512;
+/// The skeleton kernel of sm_90a ("skeleton runs": 23 shapes x 4 orientations, interleaved with cuBLASLt). Share of the peak that a
+/// tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256 (51) 0.90, 64 x 128 (43) 0.86, 128 x 64 0.79 to 0.80.
+constexpr double hopperLeastEfficiency = 0.55, hopperEfficiencyPerIntensity = 0.007;
+/// What a cooperative tile of 128 x 256 does not multiply while it is stored: 127 against 115 us of 9 waves (12288x3072x1024).
+constexpr double hopperStoreSeconds = 1.3e-6;
+/// Barriers, maps and the first slices of a block (estimate).
+constexpr double hopperStartSeconds = 0.2e-6;
+/// Share of the lesser of memory and tensor time that shows where k is one slice: fits 24.0 us of 512x512x64 x 128.
+constexpr double hopperExposedShare = 0.5;
+/// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x 64, 4.9 us with padded rows.
+constexpr double hopperGuardedShare = 0.1;
+
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
 

@@ -2,7 +2,8 @@
 //
 //   t = launch + max( sum over operands of traffic / share, instructions ) + 0.1 x the lesser     loop kernels
 //   t = launch + max( traffic / share, padded flop / (FMA peak x inner efficiency) )   plain contractions
-//   t = launch + max( traffic, padded flop / tensor peak ) + exposed part of the lesser library products (LibraryCost.h)
+//   t = launch + max( traffic, padded flop / tensor peak ) + exposed part of the lesser library products (LibraryCost.h),
+//                                                                                       tensor-core contractions (HopperCost.h)
 //
 // Traffic. A warp's access to one operand touches some number of distinct 32-byte sectors, which follows from the strides
 // of the operand along the lane and vector axes. DRAM moves each byte once (neighbours in a sector are re-used out of L2
@@ -25,6 +26,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/HopperCost.h"
 #include "passes/configure/LibraryCost.h"
 #include "passes/configure/LoopCost.h"
 
@@ -177,6 +179,10 @@ private:
   Cost price(const Kernel &, const Configuration &, const ViewKnobs &) const { return {}; }
   Cost price(const Kernel &kernel, const Configuration &configuration, const LibraryKnobs &knobs) const {
     return libraryCost(kernel, configuration, knobs, target);
+  }
+
+  Cost price(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) const {
+    return hopperCost(kernel, configuration, knobs, target);
   }
 
   /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the rest.

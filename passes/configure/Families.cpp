@@ -17,10 +17,11 @@ struct FamilyEntry {
 };
 
 /// The order is the order of enumeration, and ties of prices go to the first: cheapest family first.
-constexpr std::array<FamilyEntry, 5> families = {{
+constexpr std::array<FamilyEntry, 6> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
+    {"hopper-contraction", hopperContractionSpace},
     {"cublaslt", librarySpace},
     {"plain-contraction", contractionSpace},
 }};

@@ -34,6 +34,7 @@ struct FamilyAnswer {
 FamilyAnswer loopSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer transposeSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer contractionSpace(const Kernel &kernel, const Device &device);
+FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer librarySpace(const Kernel &kernel, const Device &device);
 FamilyAnswer viewSpace(const Kernel &kernel, const Device &device);
 

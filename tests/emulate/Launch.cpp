@@ -103,6 +103,9 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration, co
     case codegen::Parameter::Kind::dropoutOuter:
       addresses.push_back(&numbers.emplace_back(numberOf(parameter, kernel)));
       break;
+    case codegen::Parameter::Kind::inputMap:
+    case codegen::Parameter::Kind::outputMap:
+      return {.error = fmt::format("'{}' is a map for a copy engine, which is not emulated", parameter.name), .outputs = {}};
     }
   }
 

@@ -23,6 +23,9 @@ struct CoarseClass {
   std::string operator()(const ContractionKnobs &knobs) const {
     return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
+  std::string operator()(const HopperContractionKnobs &knobs) const {
+    return fmt::format("{} tile {}x{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN);
+  }
   std::string operator()(const ViewKnobs &) const { return "view"; }
   std::string operator()(const LibraryKnobs &) const { return "library"; }
 };
@@ -79,7 +82,8 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device, co
   std::mt19937_64 random(17);
   std::map<std::string, Reservoir> coarse, fine;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
-    if (!hasText(configuration.knobs)) return true;
+    // Copy engines and products of warpgroups are not emulated.
+    if (!hasText(configuration.knobs) || std::holds_alternative<HopperContractionKnobs>(configuration.knobs)) return true;
     coarse[coarseClass(configuration.knobs)].offer(configuration, random);
     fine[fineClass(kernel, configuration)].offer(configuration, random);
     return true;

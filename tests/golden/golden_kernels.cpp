@@ -44,6 +44,16 @@ Golden contractionGolden() {
   return {"projection_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// The same projection on tensor cores, scaled, and with a result whose last columns are no multiple of 16 bytes.
+Golden hopperGolden(bool isOdd) {
+  const std::map<char, int64_t> extents{{'b', isOdd ? 7 : 8}, {'h', 16}, {'i', 1024}, {'j', isOdd ? 511 : 512}, {'p', 64}};
+  Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
+  kernel.name = "projection";
+  if (!isOdd) kernel.body[0].attributes["scale"] = 0.125;
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// Gradients of gamma and beta whose columns blocks of the grid share.
 Golden gridGolden() {
   const examples::Example example = examples::findLoopExample("scale_bias", DType::f16, 1);
@@ -81,6 +91,8 @@ std::vector<Golden> goldens() {
       loopGolden("gather", DType::f16, {.vectorWidth = 8, .threads = 128}),
       transposeGolden(),
       contractionGolden(),
+      hopperGolden(false),
+      hopperGolden(true),
   };
 }
 

@@ -1,6 +1,7 @@
 #include "tests/gpu/Cases.h"
 
 #include "kernel/Device.h"
+#include "kernel/HopperProduct.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/Sampling.h"
 #include "tests/golden/ExampleKernels.h"
@@ -12,6 +13,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 
 namespace weft::gputest {
 namespace {
@@ -61,6 +63,17 @@ public:
       const Choice &choice = kind->second[below(kind->second.size())];
       const LayoutTuple layouts = drawLayouts(*choice.space);
       if (isUseful(kernel, layouts, *choice.knobs)) chosen.insert(configurationOf(kernel, layouts, *choice.knobs));
+    }
+    return {chosen.begin(), chosen.end()};
+  }
+
+  /// Tensor-core contractions of a kernel: pairs of knobs and layouts, drawn.
+  std::vector<Configuration> drawHopper(const Kernel &kernel, size_t count) {
+    std::set<Configuration> chosen;
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, device)) {
+      if (space.family != familyOf(HopperContractionKnobs{})) continue;
+      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt)
+        chosen.insert(configurationOf(kernel, drawLayouts(space), space.knobs[attempt % space.knobs.size()]));
     }
     return {chosen.begin(), chosen.end()};
   }
@@ -168,6 +181,34 @@ struct Product {
   const char *a, *b, *c;
 };
 
+/// Every tile in every orientation: aligned and odd, one tile and many, one slice of k and many, fewer tiles than a block of each
+/// consumer has, and members of a batch; also as views with padded rows.
+void addHopperContractions(Collector &collect, std::span<const Product> products) {
+  const std::map<char, int64_t> aligned{{'b', 2}, {'h', 3}, {'i', 264}, {'j', 72}, {'k', 136}, {'n', 520}, {'p', 64}, {'w', 8}},
+      many{{'b', 3}, {'h', 4}, {'i', 1000}, {'j', 333}, {'k', 200}, {'n', 1111}, {'p', 16}, {'w', 40}};
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const auto *extents : {&aligned, &many})
+      for (const Product &product : products) {
+        std::map<char, int64_t> used;
+        for (const char *term : {product.a, product.b, product.c})
+          for (const char *letter = term; *letter; ++letter) used[*letter] = extents->at(*letter);
+        Kernel kernel = typed(samples::contractKernel(used, product.a, product.b, product.c), dtype);
+        const std::vector<Configuration> drawn = collect.drawHopper(kernel, dtype == DType::f16 ? 24 : 12);
+        for (size_t n = 0; n < drawn.size(); ++n) {
+          collect.add("hopper", kernel, dtype, drawn[n]);
+          const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
+          if (hopperProduct(kernel, views).product) collect.add("hopper-views", kernel, dtype, views);
+        }
+        kernel.body[0].attributes["scale"] = 0.125;
+        for (const Configuration &one : collect.drawHopper(kernel, 2)) collect.add("hopper", kernel, dtype, one);
+      }
+  for (int64_t m : {1, 9, 640})
+    for (int64_t n : {1, 24, 257})
+      for (int64_t k : {1, 16, 64, 72, 1003})
+        for (const Configuration &one : collect.drawHopper(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), 2))
+          collect.add("hopper", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), DType::f16, one);
+}
+
 void addContractions(Collector &collect) {
   const std::map<char, int64_t> odd{{'b', 2}, {'h', 3}, {'i', 33}, {'j', 17}, {'k', 65}, {'n', 127}, {'p', 5}, {'w', 9}};
   const Product products[] = {{"ik", "kn", "in"}, {"phi", "bji", "phbj"}, {"phbk", "phbj", "hbjk"}, {"hbjk", "whbk", "whbj"}, {"bik", "bkn", "bin"}};
@@ -177,6 +218,7 @@ void addContractions(Collector &collect) {
       for (const char *letter = term; *letter; ++letter) used[*letter] = odd.at(*letter);
     return used;
   };
+  addHopperContractions(collect, products);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);

@@ -21,6 +21,7 @@ struct Case {
 ///   transposes    every pair of layouts of tensors of two to four axes
 ///   maps          every pair of layouts of an element-wise kernel
 ///   contractions  plain contractions at odd extents in many layouts
+///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
 std::vector<Case> allCases();
 
 }  // namespace weft::gputest

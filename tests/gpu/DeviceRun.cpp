@@ -1,5 +1,7 @@
 #include "tests/gpu/DeviceRun.h"
 
+#include "runtime/TensorMaps.h"
+
 #include <cstring>
 #include <list>
 
@@ -33,19 +35,6 @@ struct DeviceImage {
   }
 };
 
-/// The arguments of a launch: pointers and numbers that live as long as this.
-class Arguments {
-public:
-  void pass(cuda::DevicePointer pointer) { addresses.push_back(&pointers.emplace_back(pointer)); }
-  void pass(uint32_t number) { addresses.push_back(&numbers.emplace_back(number)); }
-  std::span<void *const> span() const { return addresses; }
-
-private:
-  std::list<cuda::DevicePointer> pointers;
-  std::list<uint32_t> numbers;
-  std::vector<void *> addresses;
-};
-
 }  // namespace
 
 void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin,
@@ -58,22 +47,28 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, co
   const cuda::Buffer key(sizeof options.dropout);
   cuda::upload(key.address(), std::as_bytes(std::span(&options.dropout, 1)));
 
-  Arguments arguments;
+  cuda::ArgumentList arguments;
   for (const codegen::Parameter &parameter : emitted.parameters) {
     using enum codegen::Parameter::Kind;
     switch (parameter.kind) {
     case input:
-      arguments.pass(in[size_t(parameter.index)]->elementZero());
+      arguments.passPointer(in[size_t(parameter.index)]->elementZero());
       break;
     case output:
-      arguments.pass(out[size_t(parameter.index)]->elementZero());
+      arguments.passPointer(out[size_t(parameter.index)]->elementZero());
+      break;
+    case inputMap:
+      arguments.passMap(*parameter.map, in[size_t(parameter.index)]->elementZero());
+      break;
+    case outputMap:
+      arguments.passMap(*parameter.map, out[size_t(parameter.index)]->elementZero());
       break;
     case dropoutKey:
-      arguments.pass(key.address());
+      arguments.passPointer(key.address());
       break;
     case dropoutStream:
     case dropoutOuter:
-      arguments.pass(numberOf(parameter, kernel));
+      arguments.passNumber(numberOf(parameter, kernel));
       break;
     }
   }

@@ -1,5 +1,6 @@
 // weft-gpu-tests: emitted kernels of every loop family, transposes and plain contractions on a GPU, each against fp64.
 // Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
+#include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/Driver.h"
@@ -145,12 +146,13 @@ void printTally(const std::map<std::string, Tally> &groups, size_t selected, dou
              all.failed, selected - all.ran, seconds);
 }
 
-std::vector<Case> selectCases(const Options &options) {
+std::vector<Case> selectCases(const Options &options, const std::string &architecture) {
   std::vector<Case> selected;
   const std::regex pattern(options.filter);
   for (Case &one : allCases()) {
     // The gaps between the elements of a view cannot be told from what a kernel should have written.
-    if (options.leaveUninitialized && one.name.starts_with("views/")) continue;
+    if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
+    if (std::holds_alternative<HopperContractionKnobs>(one.configuration.knobs) && !hasWarpgroupProducts(architecture)) continue;
     if (selected.size() < options.most && std::regex_search(one.name, pattern)) selected.push_back(std::move(one));
   }
   return selected;
@@ -159,7 +161,7 @@ std::vector<Case> selectCases(const Options &options) {
 int runAll(const Options &options, const std::string &architecture) {
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  const std::vector<Case> cases = selectCases(options);
+  const std::vector<Case> cases = selectCases(options, architecture);
   if (cases.empty()) throw Error::badInput("no test matches '{}'", options.filter);
   const runtime::cuda::Context context;
   const runtime::cuda::Stream stream;
@@ -197,7 +199,7 @@ int runAll(const Options &options, const std::string &architecture) {
 
 int runTests(const Options &options) {
   if (options.list) {
-    for (const Case &one : selectCases(options)) fmt::print("{}\n", one.name);
+    for (const Case &one : selectCases(options, "sm_90a")) fmt::print("{}\n", one.name);
     return 0;
   }
   const runtime::DriverReport driver = runtime::inspectDriver();

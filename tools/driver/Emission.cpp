@@ -18,8 +18,9 @@ constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
 runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::PlanKernel &entry, const Kernel &kernel) {
   runtime::PlanParameter result{.kind = std::string(nameOf(parameter.kind)), .name = parameter.name, .type = parameter.type};
   const size_t index = size_t(parameter.index);
-  if (parameter.kind == Parameter::Kind::input) result.tensor = entry.inputs.at(index);
-  if (parameter.kind == Parameter::Kind::output) result.tensor = entry.outputs.at(index);
+  if (parameter.kind == Parameter::Kind::input || parameter.kind == Parameter::Kind::inputMap) result.tensor = entry.inputs.at(index);
+  if (parameter.kind == Parameter::Kind::output || parameter.kind == Parameter::Kind::outputMap) result.tensor = entry.outputs.at(index);
+  result.map = parameter.map;
   if (isNumber(parameter.kind)) result.value = numberOf(parameter, kernel);
   return result;
 }

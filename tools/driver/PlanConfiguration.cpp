@@ -71,6 +71,16 @@ public:
     throw Error::badInput("{}: knob '{}': unknown combination '{}'{}", where, name, value, nearestAndKnown(value, names));
   }
 
+  HopperSchedule schedule(const char *name) {
+    const std::string value = text(name);
+    std::vector<std::string> names;
+    for (const HopperSchedule schedule : hopperSchedules) {
+      names.emplace_back(nameOf(schedule));
+      if (names.back() == value) return schedule;
+    }
+    throw Error::badInput("{}: knob '{}': unknown schedule '{}'{}", where, name, value, nearestAndKnown(value, names));
+  }
+
   std::string text(const char *name) {
     const json &value = member(name);
     if (!value.is_string()) throw Error::badInput("{}: knob '{}' must be a string", where, name);
@@ -111,6 +121,11 @@ Knobs read(KnobReader &reader, const std::string &where) {
     return ContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"),
                             .tileK = reader.number("tileK"), .threadM = reader.number("threadM"),
                             .threadN = reader.number("threadN")};
+  if (family == familyOf(HopperContractionKnobs{}))
+    return HopperContractionKnobs{.schedule = reader.schedule("schedule"), .tileM = reader.number("tileM"),
+                                  .tileN = reader.number("tileN"), .stages = reader.number("stages"),
+                                  .staging = reader.number("staging"), .rasterM = reader.number("rasterM"),
+                                  .blocks = reader.number("blocks")};
   if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
   if (family == familyOf(LibraryKnobs{})) {
     LibraryKnobs knobs;
@@ -119,7 +134,7 @@ Knobs read(KnobReader &reader, const std::string &where) {
     return knobs;
   }
   throw Error::badInput("{}: unknown family '{}'{}", where, family,
-                        nearestAndKnown(family, {"cublaslt", "loop", "plain-contraction", "transpose", "view"}));
+                        nearestAndKnown(family, {"cublaslt", "hopper-contraction", "loop", "plain-contraction", "transpose", "view"}));
 }
 
 /// Whether the strides are those of some dense order of the axes.
@@ -162,6 +177,9 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
         else if constexpr (std::is_same_v<Family, ContractionKnobs>)
           return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK},
                   {"threadM", family.threadM}, {"threadN", family.threadN}};
+        else if constexpr (std::is_same_v<Family, HopperContractionKnobs>)
+          return {{"schedule", nameOf(family.schedule)}, {"tileM", family.tileM}, {"tileN", family.tileN}, {"stages", family.stages},
+                  {"staging", family.staging}, {"rasterM", family.rasterM}, {"blocks", family.blocks}};
         else if constexpr (std::is_same_v<Family, LibraryKnobs>) {
           json library = json::object();
           for (const LibraryAttribute &attribute : libraryAttributes()) library[attribute.name] = family.*attribute.member;

@@ -54,7 +54,7 @@ runtime::KernelJob jobOf(const Kernel &kernel, const codegen::EmittedKernel &emi
   runtime::KernelJob job{.cubin = cubin, .entry = emitted.entry, .grid = emitted.launch.grid, .block = emitted.launch.block,
                          .sharedBytes = emitted.launch.sharedBytes, .arguments = {}, .inputBytes = {}, .outputBytes = {}, .zeroInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
-    job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)), .index = parameter.index});
+    job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)), .index = parameter.index, .map = parameter.map});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     job.inputBytes.push_back(kernel.bytes(kernel.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;

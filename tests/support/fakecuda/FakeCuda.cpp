@@ -198,6 +198,9 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
 }
 int cuFuncGetAttribute(int *value, int, void *) { return *value = 0, ok; }
 int cuFuncSetAttribute(void *, int, int) { return ok; }
+int cuTensorMapEncodeTiled(void *map, int, uint32_t, void *address, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int) {
+  return std::memcpy(map, &address, sizeof address), ok;  // enough for a kernel that is given the address
+}
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned, unsigned, void *stream, void **arguments, void **) {
   const Function chosen = *static_cast<Function *>(function);
   std::vector<uint64_t> values;

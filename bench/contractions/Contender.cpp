@@ -1,0 +1,173 @@
+// Problems, operands and what runs on them; see Contender.h.
+#include "bench/contractions/Contender.h"
+
+#include "kernel/Error.h"
+#include "kernel/reference/StoredElement.h"
+#include "passes/configure/Families.h"
+#include "runtime/TensorMaps.h"
+
+#include <cmath>
+#include <set>
+
+namespace weft::bench {
+
+using namespace runtime;
+
+namespace {
+
+int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/// Rows of `inner` elements of every member of the batch; `order` of the dimensions [batch, x, y].
+Layout layoutOf(int64_t rows, int64_t inner, bool isLastInner, int64_t pad) {
+  const int64_t pitch = roundedUp(inner, pad);
+  Layout layout{.order = isLastInner ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2, 1}};
+  if (pitch == inner) return layout;
+  layout.strides = isLastInner ? std::vector<int64_t>{rows * pitch, pitch, 1} : std::vector<int64_t>{rows * pitch, 1, pitch};
+  return layout;
+}
+
+int64_t spanOf(const Layout &layout, const std::vector<int64_t> &extents) {
+  const std::vector<int64_t> strides = stridesOf(layout, extents);
+  int64_t last = 0;
+  for (size_t i = 0; i < extents.size(); ++i) last += (extents[i] - 1) * strides[i];
+  return last + 1;
+}
+
+uint32_t hashOf(uint64_t position, uint32_t seed) {
+  uint32_t state = uint32_t(position) * 2654435761u + seed * 40503u + 1;
+  state ^= state >> 15, state *= 2246822519u, state ^= state >> 13;
+  return state;
+}
+
+/// Uniform in [-1/2, 1/2); what lies between rows is NaN.
+std::vector<uint16_t> operand(DType dtype, const std::vector<int64_t> &extents, const Layout &layout, uint32_t seed) {
+  std::vector<uint16_t> bits(size_t(spanOf(layout, extents)), 0xffff);
+  const std::vector<int64_t> strides = stridesOf(layout, extents);
+  for (int64_t x = 0; x < extents[0]; ++x)
+    for (int64_t y = 0; y < extents[1]; ++y)
+      for (int64_t z = 0; z < extents[2]; ++z) {
+        const int64_t at = x * strides[0] + y * strides[1] + z * strides[2];
+        const double value = double(hashOf(uint64_t(at), seed) & 0xffff) / 65536 - 0.5;
+        reference::storeElement(dtype, reinterpret_cast<std::byte *>(&bits[size_t(at)]), value);
+      }
+  return bits;
+}
+
+double valueAt(DType dtype, const std::vector<uint16_t> &bits, int64_t at) {
+  return reference::loadElement(dtype, reinterpret_cast<const std::byte *>(&bits[size_t(at)]));
+}
+
+}  // namespace
+
+std::string Shape::name() const {
+  return fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
+}
+
+Problem problemOf(const Shape &shape, DType dtype) {
+  Problem problem{.shape = shape, .kernel = {}, .configurations = {}, .emitted = {}, .built = {}};
+  Kernel &kernel = problem.kernel;
+  kernel.name = "product";
+  kernel.axes = {{"b", shape.batch}, {"m", shape.m}, {"n", shape.n}, {"k", shape.k}};
+  kernel.values = {{.name = "x", .dtype = dtype, .axes = {0, 1, 3}}, {.name = "y", .dtype = dtype, .axes = {0, 2, 3}},
+                   {.name = "z", .dtype = dtype, .axes = {0, 1, 2}}};
+  kernel.inputs = {0, 1};
+  kernel.outputs = {2};
+  BodyOp contract{.name = "contract", .operatorClass = OperatorClass::contraction, .operands = {0, 1}, .results = {2}, .reducedAxes = {3}};
+  contract.flop = shape.flop();
+  kernel.body = {contract};
+  const Layout x = layoutOf(shape.isAlongKA ? shape.m : shape.k, shape.isAlongKA ? shape.k : shape.m, shape.isAlongKA, shape.pad);
+  const Layout y = layoutOf(shape.isAlongKB ? shape.n : shape.k, shape.isAlongKB ? shape.k : shape.n, shape.isAlongKB, shape.pad);
+  const Layout z = layoutOf(shape.m, shape.n, true, shape.pad);
+  std::set<Knobs> knobs;  // those of the dense layouts: padding is no layout that a plan chooses
+  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
+    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) knobs.insert(one.knobs);
+    return true;
+  });
+  for (const Knobs &one : knobs) {
+    problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
+    problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
+  }
+  if (problem.emitted.empty()) throw Error::checkFailed("{}: no configuration of ours", shape.name());
+  return problem;
+}
+
+Contenders::Contenders(const Problem &problem, const CublasLt &library)
+    : problem(problem), dtype(problem.kernel.values[0].dtype), product(libraryProduct(problem.kernel, problem.configurations[0])) {
+  const Shape &shape = problem.shape;
+  const Configuration &layouts = problem.configurations[0];
+  hostA = operand(dtype, {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
+  hostB = operand(dtype, {shape.batch, shape.n, shape.k}, layouts.inputs[1], 2);
+  const int64_t bytesC = 2 * spanOf(layouts.outputs[0], {shape.batch, shape.m, shape.n});
+  constexpr int count = 3;
+  for (int set = 0; set < count; ++set) {
+    memory.push_back({cuda::Buffer(int64_t(hostA.size()) * 2), cuda::Buffer(int64_t(hostB.size()) * 2), cuda::Buffer(bytesC)});
+    cuda::upload(memory.back().a.address(), std::as_bytes(std::span(hostA)));
+    cuda::upload(memory.back().b.address(), std::as_bytes(std::span(hostB)));
+  }
+  addOurs();
+  addLibrary(library);
+}
+
+void Contenders::addOurs() {
+  for (size_t i = 0; i < problem.emitted.size(); ++i) {
+    const codegen::EmittedKernel &emitted = problem.emitted[i];
+    const std::string name = describe(problem.kernel, problem.configurations[i].knobs);
+    if (!problem.built[i].error.empty()) throw Error::checkFailed("{}, {}: {}", problem.shape.name(), name, problem.built[i].error);
+    cuda::FunctionHandle *function = modules.emplace_back(problem.built[i].cubin).function(emitted.entry);
+    if (emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
+    contenders.push_back({.name = name, .isOurs = true, .enqueue = [this, &emitted, function](cuda::StreamHandle *stream, int set) {
+      const Set &buffers = memory[size_t(set)];
+      cuda::ArgumentList arguments;
+      for (const codegen::Parameter &parameter : emitted.parameters) {
+        const bool isInput = parameter.kind == codegen::Parameter::Kind::input || parameter.kind == codegen::Parameter::Kind::inputMap;
+        const cuda::DevicePointer address = !isInput ? buffers.c.address() : parameter.index == 0 ? buffers.a.address() : buffers.b.address();
+        if (parameter.map) arguments.passMap(*parameter.map, address);
+        else arguments.passPointer(address);
+      }
+      cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes},
+                   arguments.span(), stream);
+    }});
+  }
+}
+
+void Contenders::addLibrary(const CublasLt &library) {
+  workspace = cuda::Buffer(CublasLt::standardWorkspace);
+  for (const LibraryKnobs &knobs : library.candidates(product)) {
+    prepared.push_back(library.prepare(product, knobs, "candidate"));
+    if (!prepared.back().warning().empty()) continue;
+    contenders.push_back({.name = "cuBLASLt", .isOurs = false, .enqueue = [this, chosen = &prepared.back()](cuda::StreamHandle *stream, int set) {
+      const Set &buffers = memory[size_t(set)];
+      chosen->enqueue(buffers.a.address(), buffers.b.address(), buffers.c.address(), workspace.address(), stream);
+    }});
+  }
+}
+
+void Contenders::poison() { cuda::fill(memory[0].c.address(), 0xff, memory[0].c.bytes()); }
+
+std::string Contenders::check() {
+  const Shape &shape = problem.shape;
+  const MatrixProduct &strides = product.shape;
+  std::vector<uint16_t> c(size_t(memory[0].c.bytes()) / 2);
+  cuda::download(std::as_writable_bytes(std::span(c)), memory[0].c.address());
+  int64_t untouched = 0;  // all ones is NaN: what was not written
+  for (const uint16_t bits : c) untouched += bits == 0xffff;
+  const int64_t between = int64_t(c.size()) - shape.batch * shape.m * shape.n;
+  if (untouched != between) return fmt::format("{} elements as poisoned, {} between rows", untouched, between);
+  constexpr int samples = 256;
+  for (uint32_t sample = 0; sample < samples; ++sample) {
+    const int64_t z = hashOf(sample, 3) % uint64_t(shape.batch);
+    const int64_t m = sample % 8 == 0 ? shape.m - 1 : hashOf(sample, 4) % uint64_t(shape.m), n = sample % 8 == 1 ? shape.n - 1 : hashOf(sample, 5) % uint64_t(shape.n);
+    double sum = 0, magnitude = 0;
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const double term = valueAt(dtype, hostA, z * strides.batchStrideA + m * strides.strideAm + k * strides.strideAk) *
+                          valueAt(dtype, hostB, z * strides.batchStrideB + k * strides.strideBk + n * strides.strideBn);
+      sum += term, magnitude += std::abs(term);
+    }
+    const double got = valueAt(dtype, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
+    const double bound = std::abs(sum) * (dtype == DType::f16 ? 1.0 / 2048 : 1.0 / 256) + magnitude * 0x1p-22 + 1e-7;
+    if (!(std::abs(got - sum) <= bound)) return fmt::format("[{}, {}, {}] is {} instead of {}", z, m, n, got, sum);
+  }
+  return "";
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,74 @@
+// What takes part: the configurations of one product, built, and the candidates of a library, on one set of operands.
+#pragma once
+
+#include "codegen/Emit.h"
+#include "kernel/LibraryProduct.h"
+#include "runtime/Build.h"
+#include "runtime/CublasLt.h"
+#include "runtime/Measure.h"
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace weft::bench {
+
+/// A product of m x n x k; each operand with rows along k or along its outer axis. `pad`: elements from a row to the next are a
+/// multiple of it (1: dense).
+struct Shape {
+  const char *group;
+  int64_t m, n, k, batch;
+  bool isAlongKA = true, isAlongKB = true;
+  int64_t pad = 1;
+
+  double flop() const { return 2.0 * double(m) * double(n) * double(k) * double(batch); }
+  std::string name() const;
+};
+
+struct Problem {
+  Shape shape;
+  Kernel kernel;
+  std::vector<Configuration> configurations;  ///< of our families, with the shape's layouts
+  std::vector<codegen::EmittedKernel> emitted;
+  std::vector<runtime::BuildResult> built;
+};
+/// Without cubins. Throws Error(checkFailed) when no configuration is legal.
+Problem problemOf(const Shape &shape, DType dtype);
+
+/// Operands of one problem on the GPU, and everything that can compute it. Results are compared with fp64 at sampled places.
+class Contenders {
+public:
+  Contenders(const Problem &problem, const runtime::CublasLt &library);
+
+  struct Contender {
+    std::string name;
+    bool isOurs = true;
+    std::function<void(runtime::cuda::StreamHandle *stream, int set)> enqueue;
+    double seconds = 0;  ///< filled in by whoever measures
+  };
+  std::vector<Contender> &all() { return contenders; }
+  int sets() const { return int(memory.size()); }
+  /// Empty, or what is wrong with the last result in set 0: places that were not written, sampled elements that are wrong.
+  std::string check();
+  void poison();
+
+private:
+  struct Set {
+    runtime::cuda::Buffer a, b, c;
+  };
+  void addOurs();
+  void addLibrary(const runtime::CublasLt &library);
+
+  const Problem &problem;
+  const DType dtype;
+  LibraryProduct product;
+  std::vector<uint16_t> hostA, hostB;
+  std::vector<Set> memory;
+  runtime::cuda::Buffer workspace;
+  std::deque<runtime::cuda::Module> modules;
+  std::deque<runtime::PreparedProduct> prepared;
+  std::vector<Contender> contenders;
+};
+
+}  // namespace weft::bench

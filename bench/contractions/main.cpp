@@ -1,0 +1,235 @@
+// weft-contraction-bench: our tensor-core contractions, all configurations of a shape, against every candidate of cuBLASLt's
+// heuristic, interleaved in one process; the best two of each side again in two regimes, since clocks differ by a fifth:
+//
+//   burst       a pause, one graph, then a timed one: a cool card
+//   sustained   35 ms of the same kernel, then a timed graph: the power limit holds
+//
+// Every result of ours is compared with fp64. Exit code 1 if one is wrong.
+#include "bench/contractions/Contender.h"
+#include "kernel/Error.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+namespace weft::bench {
+namespace {
+
+using namespace runtime;
+
+/// Issue 5's groups: layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere.
+constexpr Shape shapes[] = {
+    {"layer", 4096, 3072, 1024, 1},        {"layer", 4096, 1024, 1024, 1, true, false}, {"layer", 4096, 4096, 1024, 1, true, false},
+    {"layer", 4096, 1024, 4096, 1},        {"layer", 12288, 3072, 1024, 1},             {"layer", 12288, 1024, 1024, 1, true, false},
+    {"layer", 12288, 4096, 1024, 1},       {"layer", 12288, 1024, 4096, 1},             {"layer", 16384, 3072, 768, 1, true, false},
+    {"layer", 2640, 2304, 768, 1},         {"layer", 2640, 768, 768, 1},                {"layer", 2640, 3072, 768, 1},
+    {"layer", 2640, 768, 3072, 1},         {"dW", 1024, 3072, 4096, 1, false, false},   {"dW", 1024, 4096, 4096, 1, false, false},
+    {"dW", 4096, 1024, 4096, 1, false, false}, {"batched", 512, 512, 64, 128},          {"batched", 512, 64, 512, 128, true, false},
+    {"batched", 4096, 4096, 64, 16},       {"batched", 4096, 64, 4096, 16, true, false}, {"batched", 512, 64, 512, 128, false, false},
+    {"square", 4096, 4096, 4096, 1},       {"square", 4096, 4096, 4096, 1, true, false}, {"small", 300, 1000, 520, 1},
+    {"small", 512, 3072, 1024, 1},         {"small", 512, 1024, 4096, 1, true, false},  {"small", 520, 520, 520, 1},
+    {"small", 8, 4096, 4096, 1},           {"padded", 4096, 4095, 1000, 1, true, true, 64}, {"padded", 1000, 777, 555, 1, true, true, 64},
+    {"anywhere", 1000, 777, 555, 1},       {"anywhere", 1001, 777, 555, 1, false, false}, {"anywhere", 4096, 4095, 1000, 1},
+};
+
+using Contender = Contenders::Contender;
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + ptrdiff_t(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+/// One contender's graph of calls that go around the sets.
+class TimedGraph {
+public:
+  TimedGraph(const cuda::Stream &stream, const Contender &contender, int sets, int calls)
+      : stream(stream), calls(calls), graph(cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) {
+          for (int call = 0; call < calls; ++call) contender.enqueue(handle, call % sets);
+        })) {}
+
+  void launch() const { graph.launch(stream.handle()); }
+  /// Seconds of one call.
+  double time() {
+    start.record(stream.handle());
+    launch();
+    end.record(stream.handle());
+    end.synchronize();
+    return secondsBetween(start, end) / calls;
+  }
+
+private:
+  const cuda::Stream &stream;
+  int calls;
+  cuda::Graph graph;
+  cuda::Event start, end;
+};
+
+struct Regimes {
+  double burst = 0, sustained = 0;
+};
+
+struct Outcome {
+  std::string name, ours;
+  double ratio = 0;                 ///< cuBLASLt's best over our best, interleaved
+  double burstRatio = 0, sustainedRatio = 0;
+};
+
+class Bench {
+public:
+  explicit Bench(int rounds) : rounds(rounds) {}
+
+  Outcome run(const Problem &problem, size_t &wrong) {
+    Contenders contenders(problem, library);
+    std::vector<Contender> &all = contenders.all();
+    for (Contender &one : all) {
+      contenders.poison();
+      one.enqueue(stream.handle(), 0);
+      stream.synchronize();
+      if (!one.isOurs) continue;
+      if (const std::string problemText = contenders.check(); !problemText.empty()) {
+        fmt::print("WRONG {}, {}: {}\n", problem.shape.name(), one.name, problemText);
+        ++wrong;
+      }
+    }
+    interleave(contenders, problem.shape);
+    return finals(contenders, problem.shape);
+  }
+
+  std::string title() const {
+    return fmt::format("{}, cuBLASLt {}", context.gpu().name, libraryVersionText(library.version()));
+  }
+
+private:
+  /// As many as take about a millisecond.
+  static int callsOf(const Shape &shape) { return 3 * int(std::clamp(1e-3 / (std::max(shape.flop(), 2e9) / 6e14) / 3, 1.0, 10.0)); }
+
+  void interleave(Contenders &contenders, const Shape &shape) {
+    std::vector<TimedGraph> graphs;
+    for (const Contender &one : contenders.all()) graphs.emplace_back(stream, one, contenders.sets(), callsOf(shape));
+    std::vector<std::vector<double>> samples(graphs.size());
+    for (int round = 0; round <= rounds; ++round)
+      for (size_t i = 0; i < graphs.size(); ++i)
+        if (const double seconds = graphs[i].time(); round > 0) samples[i].push_back(seconds);
+    for (size_t i = 0; i < graphs.size(); ++i) contenders.all()[i].seconds = median(samples[i]);
+  }
+
+  static std::vector<Contender *> fastest(Contenders &contenders, bool isOurs, size_t most) {
+    std::vector<Contender *> found;
+    for (Contender &one : contenders.all())
+      if (one.isOurs == isOurs) found.push_back(&one);
+    std::ranges::sort(found, {}, &Contender::seconds);
+    if (found.size() > most) found.resize(most);
+    return found;
+  }
+
+  Regimes regimesOf(const std::vector<Contender *> &side, const Contenders &contenders, const Shape &shape) {
+    using namespace std::chrono_literals;
+    constexpr int repeats = 3;
+    constexpr double warmSeconds = 35e-3;
+    Regimes best{INFINITY, INFINITY};
+    for (const Contender *one : side) {
+      TimedGraph graph(stream, *one, contenders.sets(), callsOf(shape));
+      std::vector<double> burst, sustained;
+      for (int repeat = 0; repeat < repeats; ++repeat) {
+        std::this_thread::sleep_for(25ms);
+        graph.time();
+        burst.push_back(graph.time());
+        for (double spent = 0; spent < warmSeconds; spent += one->seconds * callsOf(shape)) graph.launch();
+        sustained.push_back(graph.time());
+      }
+      best = {std::min(best.burst, median(burst)), std::min(best.sustained, median(sustained))};
+    }
+    return best;
+  }
+
+  Outcome finals(Contenders &contenders, const Shape &shape) {
+    const auto ours = fastest(contenders, true, 2), theirs = fastest(contenders, false, 2);
+    if (theirs.empty()) throw Error::checkFailed("{}: cuBLASLt lists no candidate", shape.name());
+    const Regimes our = regimesOf(ours, contenders, shape), their = regimesOf(theirs, contenders, shape);
+    const auto rate = [&](double seconds) { return 1e-12 * shape.flop() / seconds; };
+    fmt::print("{:<9}{:<28}{:>8.2f} us {:>5.0f} |{:>8.2f} {:>5.0f} | {:>5.3f} | burst {:>4.0f} / {:>4.0f} = {:.3f} | sustained {:>4.0f} / {:>4.0f} = {:.3f} | {}\n",
+               shape.group, shape.name(), 1e6 * ours[0]->seconds, rate(ours[0]->seconds), 1e6 * theirs[0]->seconds, rate(theirs[0]->seconds),
+               theirs[0]->seconds / ours[0]->seconds, rate(our.burst), rate(their.burst), their.burst / our.burst, rate(our.sustained),
+               rate(their.sustained), their.sustained / our.sustained, ours[0]->name);
+    std::fflush(stdout);
+    return {.name = shape.name(), .ours = ours[0]->name, .ratio = theirs[0]->seconds / ours[0]->seconds,
+            .burstRatio = their.burst / our.burst, .sustainedRatio = their.sustained / our.sustained};
+  }
+
+  const int rounds;
+  cuda::Context context;
+  CublasLt library;
+  cuda::Stream stream;
+};
+
+void buildAll(std::vector<Problem> &problems) {
+  std::vector<BuildRequest> requests;
+  for (const Problem &problem : problems)
+    for (const codegen::EmittedKernel &emitted : problem.emitted)
+      requests.push_back({.name = problem.shape.name(), .text = emitted.text, .entry = emitted.entry, .architecture = "sm_90a", .extraFlags = {}});
+  BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  std::vector<BuildResult> results = build(requests, options);
+  auto next = results.begin();
+  for (Problem &problem : problems)
+    for (size_t i = 0; i < problem.emitted.size(); ++i) problem.built.push_back(std::move(*next++));
+}
+
+int run(DType dtype, int rounds, const std::vector<std::string> &names) {
+  std::vector<Problem> problems;
+  for (const Shape &shape : shapes) {
+    const std::string name = fmt::format("{} {}", shape.group, shape.name());
+    const auto isAsked = [&](const std::string &part) { return name.find(part) != std::string::npos; };
+    if (names.empty() || std::ranges::any_of(names, isAsked)) problems.push_back(problemOf(shape, dtype));
+  }
+  if (problems.empty()) throw Error::badInput("no shape is named like that");
+  buildAll(problems);
+  Bench bench(rounds);
+  fmt::print("{}, {}\n{:<9}{:<28}{:>17} |{:>14} | ratio | TFLOP/s ours / cuBLASLt's best, by regime\n", bench.title(), nameOf(dtype), "group",
+             "m x n x k (batch) A B", "ours, TFLOP/s", "cuBLASLt");
+  std::map<std::string, std::vector<Outcome>> groups;
+  size_t wrong = 0;
+  for (const Problem &problem : problems) groups[problem.shape.group].push_back(bench.run(problem, wrong));
+  for (const auto &[group, outcomes] : groups) {
+    const auto mean = [&](double Outcome::*ratio) {
+      double sum = 0;
+      for (const Outcome &outcome : outcomes) sum += std::log(outcome.*ratio);
+      return std::exp(sum / double(outcomes.size()));
+    };
+    const Outcome &least = *std::ranges::min_element(outcomes, {}, [](const Outcome &one) { return std::max({one.ratio, one.burstRatio, one.sustainedRatio}); });
+    fmt::print("{:<9} geometric mean {:.3f}, burst {:.3f}, sustained {:.3f}; least {} {:.3f} {:.3f} {:.3f}\n", group, mean(&Outcome::ratio),
+               mean(&Outcome::burstRatio), mean(&Outcome::sustainedRatio), least.name, least.ratio, least.burstRatio, least.sustainedRatio);
+  }
+  fmt::print("{} results of ours are wrong\n", wrong);
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weft::bench
+
+int main(int argumentCount, char **arguments) {
+  if (const std::optional<int> code = weft::runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
+  CLI::App app("Tensor-core contractions against every candidate of cuBLASLt.", "weft-contraction-bench");
+  std::string dtype = "f16";
+  int rounds = 9;
+  std::vector<std::string> names;
+  app.add_option("shape", names, "shapes whose group or name contains one of these (\"4096x3072\", \"small\"); all if there is none");
+  app.add_option("--dtype", dtype, "f16, bf16")->check(CLI::IsMember({"f16", "bf16"}));
+  app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
+  try {
+    app.parse(argumentCount, arguments);
+    return weft::bench::run(*weft::parseDType(dtype), rounds, names);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : int(weft::ErrorKind::badInput);
+  } catch (const weft::Error &error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "weft-contraction-bench: {}\n", error.what());
+    return int(error.kind);
+  }
+}

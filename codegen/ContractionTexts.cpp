@@ -1,0 +1,47 @@
+// Spelling of extents and strides; see ContractionTexts.h.
+#include "codegen/ContractionTexts.h"
+
+#include "kernel/Format.h"
+
+#include <fmt/ranges.h>
+
+namespace weft::codegen {
+
+std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const std::vector<std::string> &names) {
+  std::vector<std::string> extents;
+  for (int axis : axes)
+    if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
+  return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
+}
+
+std::string StrideTexts::operator()(int64_t stride) {
+  if (stride <= 1) return std::to_string(stride);
+  return layout.strides.empty() ? dense(stride) : named(stride);
+}
+
+/// The axes behind the one of this stride, slowest first. Extents above 1 make the products distinct.
+std::string StrideTexts::dense(int64_t stride) const {
+  std::vector<int> faster;
+  int64_t product = 1;
+  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && product != stride; ++dimension) {
+    faster.insert(faster.begin(), value.axes[*dimension]);
+    product *= kernel.axes[faster.front()].extent;
+  }
+  return product == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
+}
+
+std::string StrideTexts::named(int64_t stride) {
+  const auto known = constantNames.find(stride);
+  if (known != constantNames.end()) return known->second;
+  for (size_t d = 0; d < value.axes.size(); ++d) {
+    if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
+    const std::string &axis = axisNames[value.axes[d]];
+    const std::string name = names.claim(fmt::format("{}_{}", tensorName, axis));
+    constants.push_back({"weft::Offset", {{name, std::to_string(stride)}},
+                         fmt::format("stride of {} along {}", tensorName, axis)});
+    return constantNames[stride] = name;
+  }
+  return std::to_string(stride);
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,40 @@
+// Extents and strides of a contraction as the emitted text spells them: products of the kernel's axes.
+#pragma once
+
+#include "codegen/Names.h"
+#include "codegen/Program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::codegen {
+
+/// "b * j" or "1". `names`: of all axes of the kernel.
+std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const std::vector<std::string> &names);
+
+/// Spells the strides of one tensor: products of extents of a dense one, named constants of a view.
+class StrideTexts {
+public:
+  StrideTexts(const Kernel &kernel, int value, const Layout &layout, const std::vector<std::string> &axisNames,
+              const std::string &tensorName, Names &names, std::vector<ConstantLine> &constants)
+      : kernel(kernel), value(kernel.values[value]), layout(layout), axisNames(axisNames), tensorName(tensorName),
+        names(names), constants(constants) {}
+
+  std::string operator()(int64_t stride);
+
+private:
+  std::string dense(int64_t stride) const;
+  std::string named(int64_t stride);
+
+  const Kernel &kernel;
+  const Value &value;
+  const Layout &layout;
+  const std::vector<std::string> &axisNames;
+  const std::string &tensorName;
+  Names &names;
+  std::vector<ConstantLine> &constants;
+  std::map<int64_t, std::string> constantNames;
+};
+
+}  // namespace weft::codegen

@@ -1,0 +1,110 @@
+// The skeleton of contractions on sm_90a: C = A B for every member of a batch, accumulated in fp32, as one persistent kernel
+// of three warpgroups. The first loads slices of A and B into a ring of stages in shared memory; the other two multiply them
+// (wgmma) and turn their sums into C (epilogue), which leaves through shared memory.
+//
+//   cooperative  both consumers share a tile, half of its rows each
+//   ping-pong    each consumer has its own tile; while one multiplies, the other stores
+//
+// Operands are contiguous along k or along their outer axis (m or n). An operand whose rows start at multiples of 16 bytes
+// is loaded by the copy engine, which brings zeros for what is out of bounds; any other by the threads of the first
+// warpgroup, in the same places of shared memory.
+#pragma once
+
+#include "weft/hopper_load.cuh"
+#include "weft/hopper_store.cuh"
+#include "weft/wgmma.cuh"
+
+namespace weft::hopper {
+
+/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended.
+template <Product product, Tile tile, typename T>
+__device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared,
+                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker) {
+  using P = Plan<product, tile>;
+  constexpr int stepA = product.a.isAlongK() ? 32 : 16 * rowBytes, stepB = product.b.isAlongK() ? 32 : 16 * rowBytes;
+  int previous = -1;
+#pragma unroll 1
+  for (int slice = 0; slice < P::slices; ++slice) {
+    wait(shared.full(place.stage), place.parity);
+    const unsigned long long a = describeOperand(shared.a(place.stage) + firstRow * rowBytes, panelBytes);
+    const unsigned long long b = describeOperand(shared.b(place.stage), panelBytes);
+    fenceProducts();
+#pragma unroll
+    for (int step = 0; step < tileK / 16; ++step) {
+#pragma unroll
+      for (int block = 0; block < P::rowBlocks; ++block)
+        multiply<!product.a.isAlongK(), !product.b.isAlongK()>(
+            static_cast<T *>(nullptr), sums[block], a + (block * panelBytes + step * stepA >> 4),
+            b + (step * stepB >> 4), slice > 0 || step > 0);
+    }
+    commitProducts();
+    waitForProducts<1>();
+    if (previous >= 0 && isSpeaker) arrive(shared.empty(previous));
+    previous = place.stage;
+    place.advance();
+  }
+}
+
+template <Product product, Tile tile, typename T, typename PanelInput, typename Epilogue>
+__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> c, int consumer,
+                                        const PanelInput &operand, const Epilogue &epilogue) {
+  using P = Plan<product, tile>;
+  constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
+  const bool isSpeaker = threadIdx.x % warpgroup == 0;
+  const int firstRow = tile.isPingPong ? 0 : consumer * P::rowBlocks * 64;
+  const int stride = (tile.isPingPong ? 2 : 1) * gridDim.x;
+  RingPlace<tile.stages> place;
+  Staging<product, tile> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer};
+  if (tile.isPingPong && consumer == 1) {
+    arriveAt(turnOf, bothConsumers);
+    place.skip(P::slices);
+  }
+  for (int index = blockIdx.x + (tile.isPingPong ? consumer * gridDim.x : 0); index < P::tiles; index += stride) {
+    const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
+    if constexpr (PanelInput::isRead)
+      if (isSpeaker) requestPanels(staging, panels, operand.tensor.map);
+    Sums<product, tile> sums;
+    if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
+    multiplyTile<product, tile, T>(sums, shared, place, firstRow, isSpeaker);
+    if (tile.isPingPong && index + gridDim.x < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
+    waitForProducts<0>();
+    if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
+    if constexpr (tile.isPingPong) place.skip(P::slices);
+    storeSums(sums, c, panels, staging, operand, epilogue);
+  }
+  if (isSpeaker) waitForStores<0>();
+}
+
+/// The whole kernel; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors.
+template <typename T, Product product, Tile tile, typename PanelInput, typename Epilogue>
+__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &operand,
+                                            const Epilogue &epilogue) {
+  using P = Plan<product, tile>;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const Shared<product, tile> shared{sharedAddress(memory)};
+  if (threadIdx.x == 0) {
+    constexpr bool isAnyByEngine = product.a.isByEngine || product.b.isByEngine;
+    constexpr int fullArrivals = (isAnyByEngine ? 1 : 0) + (P::areAllByEngine ? 0 : warpgroup);
+    for (int stage = 0; stage < tile.stages; ++stage) {
+      initializeBarrier(shared.full(stage), fullArrivals);
+      initializeBarrier(shared.empty(stage), tile.isPingPong ? 1 : P::consumers);
+    }
+    for (int buffer = 0; buffer < P::consumers * tile.staging; ++buffer)
+      initializeBarrier(shared.panelLoaded(0) + 8 * buffer, 1);
+    publishBarriers();
+    if (product.a.isByEngine) prefetchMap(a.map);
+    if (product.b.isByEngine) prefetchMap(b.map);
+    if (product.isByEngine) prefetchMap(c.map);
+  }
+  ptx::barrier();
+  const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
+  if (role == 0) {
+    lowerRegisters<P::producerRegisters>();
+    if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
+  } else {
+    raiseRegisters<P::consumerRegisters>();
+    consume<product, tile>(shared, c, role - 1, operand, epilogue);
+  }
+}
+
+}  // namespace weft::hopper

@@ -1,0 +1,192 @@
+// The way out of the contraction skeleton: panels of 64 x 64 sums through the epilogue and shared memory into C.
+//
+// An epilogue is a function of the eight sums of a lane in a block of 16 x 16 and of where they lie (Fragment); it may read one
+// operand of C's shape, which arrives in the buffer that the panel leaves from.
+#pragma once
+
+#include "weft/hopper_tiles.cuh"
+
+namespace weft::hopper {
+
+/// Sums of one tile, 64 rows after 64 rows.
+template <Product product, Tile tile> using Sums = float[Plan<product, tile>::rowBlocks][tile.n / 2];
+
+/// Where the eight sums of a lane in a block of 16 x 16 lie: rows row and row + 8, columns column, + 1, + 8, + 9, in the order
+/// (row, column), (row, + 1), (+ 8, column), ...
+struct Fragment {
+  int batch, row, column;
+};
+__device__ __forceinline__ constexpr int fragmentRow(int e) { return e / 2 % 2 * 8; }
+__device__ __forceinline__ constexpr int fragmentColumn(int e) { return e / 4 * 8 + e % 2; }
+
+/// The epilogue that leaves the sums as they are.
+struct Unchanged {
+  __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
+};
+
+/// The panels of 64 x 64 elements of C that a consumer makes of a tile, in the order in which it stores them.
+template <Product product, Tile tile> struct Panels {
+  using P = Plan<product, tile>;
+  static constexpr int across = tile.n / 64, count = P::rowBlocks * across;
+  TileStart at;
+  int firstRow;
+  __device__ __forceinline__ int row(int panel) const { return at.m + firstRow + panel / across * 64; }
+  __device__ __forceinline__ int column(int panel) const { return at.n + panel % across * 64; }
+  /// Whether the copy engine takes it: it clips columns at 16 bytes only.
+  __device__ __forceinline__ bool isByEngine(int panel) const {
+    return product.isByEngine && (product.n % 8 == 0 || column(panel) + 64 <= product.n);
+  }
+};
+
+/// A consumer's buffers of panels, one after the other in a ring. `used`: panels that have passed through it.
+template <Product product, Tile tile> struct Staging {
+  SharedAddress start, barriers;
+  int consumer, used = 0;
+  __device__ __forceinline__ SharedAddress buffer(int panel) const {
+    return start + (used + panel) % tile.staging * panelBytes;
+  }
+  __device__ __forceinline__ SharedAddress barrier(int panel) const {
+    return barriers + 8 * ((used + panel) % tile.staging);
+  }
+  __device__ __forceinline__ int parity(int panel) const { return (used + panel) / tile.staging % 2; }
+};
+
+/// Has the copy engine bring a panel of an operand of C's shape into the buffer that the panel of C will leave from.
+template <Product product, Tile tile>
+__device__ __forceinline__ void requestPanel(const Staging<product, tile> &staging, const Panels<product, tile> &panels,
+                                             const TensorMap *map, int panel) {
+  if (!panels.isByEngine(panel)) return arrive(staging.barrier(panel));
+  arriveExpecting(staging.barrier(panel), panelBytes);
+  if constexpr (product.batch > 1)
+    loadTile(staging.buffer(panel), map, staging.barrier(panel), panels.column(panel), panels.row(panel),
+             panels.at.batch);
+  else
+    loadTile(staging.buffer(panel), map, staging.barrier(panel), panels.column(panel), panels.row(panel));
+}
+
+/// The first panels of the operand of C's shape of a tile, which arrive while the tile is multiplied.
+template <Product product, Tile tile>
+__device__ __forceinline__ void requestPanels(const Staging<product, tile> &staging, const Panels<product, tile> &panels,
+                                              const TensorMap *map) {
+  waitForStoresToRead<0>();
+  for (int panel = 0; panel < smaller(tile.staging, Panels<product, tile>::count); ++panel)
+    requestPanel(staging, panels, map, panel);
+}
+
+/// The operand of C's shape that an epilogue reads, stored as C is, or that it reads none.
+template <typename T> struct PanelOperand {
+  static constexpr bool isRead = true;
+  Tensor<const T> tensor;
+};
+struct NoPanelOperand {
+  static constexpr bool isRead = false;
+};
+
+template <Product product> __device__ __forceinline__ Offset offsetInC(const Fragment &fragment, int e) {
+  return fragment.batch * product.batchStrideC + (fragment.row + fragmentRow(e)) * product.strideCm + fragment.column +
+         fragmentColumn(e);
+}
+template <Product product> __device__ __forceinline__ bool isInC(const Fragment &fragment, int e) {
+  return fragment.row + fragmentRow(e) < product.m && fragment.column + fragmentColumn(e) < product.n;
+}
+
+/// What a vector along n holds for the columns of a fragment; an even start, zero out of bounds.
+template <Product product, typename T>
+__device__ __forceinline__ Vec<float, 8> loadColumns(const T *from, const Fragment &fragment) {
+  Vec<float, 8> values;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int column = fragment.column + half * 8;
+    Vec<float, 2> pair{};
+    if (column + 1 < product.n) pair = loadVector<2>(from + column);
+    else if (column < product.n) pair.at[0] = loadOne(from + column);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) values.at[half * 4 + e] = pair.at[e % 2];
+  }
+  return values;
+}
+
+/// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from: the panel's buffer or C.
+template <Product product, bool isByEngine, typename T, typename PanelInput, typename Epilogue>
+__device__ __forceinline__ void finishFragment(float (&values)[8], const Fragment &fragment, SharedAddress row, T *c,
+                                               const PanelInput &operand, const Epilogue &epilogue) {
+  if constexpr (PanelInput::isRead) {
+    float other[8];
+    if constexpr (isByEngine) {
+      unsigned words[4];
+      loadMatrices(words, row);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) other[e] = widen(T{static_cast<unsigned short>(words[e / 2] >> e % 2 * 16)});
+    } else {
+#pragma unroll
+      for (int e = 0; e < 8; ++e)
+        other[e] = isInC<product>(fragment, e) ? widen(operand.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
+    }
+    epilogue(values, other, fragment);
+  } else {
+    epilogue(values, fragment);
+  }
+  if constexpr (isByEngine) {
+    unsigned words[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) words[w] = packPair(static_cast<T *>(nullptr), values[2 * w], values[2 * w + 1]);
+    storeMatrices(row, words);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      if (isInC<product>(fragment, e)) c[offsetInC<product>(fragment, e)] = narrow<T>(values[e]);
+  }
+}
+
+/// Applies the epilogue to the sums and stores them, a panel at a time.
+template <Product product, Tile tile, typename T, typename PanelInput, typename Epilogue>
+__device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
+                                          Staging<product, tile> &staging, const PanelInput &operand,
+                                          const Epilogue &epilogue) {
+  const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32, stagingRow = warp * 16 + lane % 16;
+#pragma unroll
+  for (int panel = 0; panel < Panels<product, tile>::count; ++panel) {
+    const bool isByEngine = panels.isByEngine(panel);
+    const SharedAddress buffer = staging.buffer(panel);
+    if constexpr (PanelInput::isRead) {
+      wait(staging.barrier(panel), staging.parity(panel));
+    } else if (isByEngine) {
+      if (thread == 0) waitForStoresToRead<tile.staging - 1>();
+      synchronize(1 + staging.consumer, warpgroup);
+    }
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      const Fragment fragment{panels.at.batch, panels.row(panel) + warp * 16 + lane / 4,
+                              panels.column(panel) + step * 16 + lane % 4 * 2};
+      const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
+      float values[8];
+#pragma unroll
+      for (int e = 0; e < 8; ++e) values[e] = sums[panel / panels.across][panel % panels.across * 32 + step * 8 + e];
+      if (isByEngine) finishFragment<product, true>(values, fragment, row, c.elements, operand, epilogue);
+      else finishFragment<product, false>(values, fragment, row, c.elements, operand, epilogue);
+    }
+    if (isByEngine) {
+      fenceForAsync();
+      synchronize(1 + staging.consumer, warpgroup);
+    }
+    if (thread == 0) {
+      if (isByEngine) {
+        if constexpr (product.batch > 1)
+          storeTile(c.map, buffer, panels.column(panel), panels.row(panel), panels.at.batch);
+        else
+          storeTile(c.map, buffer, panels.column(panel), panels.row(panel));
+      }
+      commitStores();
+      const int next = panel + tile.staging - 1;                  // the buffer of the panel before this one
+      if constexpr (PanelInput::isRead) {
+        if (panel > 0 && next < Panels<product, tile>::count) {
+          waitForStoresToRead<1>();
+          requestPanel(staging, panels, operand.tensor.map, next);
+        }
+      }
+    }
+  }
+  staging.used += Panels<product, tile>::count;
+}
+
+}  // namespace weft::hopper

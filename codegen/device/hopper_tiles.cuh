@@ -1,0 +1,99 @@
+// The shape of the contraction skeleton (hopper_contraction.cuh): what a product and a tile are, what follows from them, and the
+// places in shared memory that its roles hand to each other.
+#pragma once
+
+#include "weft/hopper.cuh"
+#include "weft/vector.cuh"
+
+namespace weft::hopper {
+
+/// How A or B lies in memory: element strides of its outer axis (m or n), of k and of the batch; one of the first two is 1.
+struct Operand {
+  Offset outer, k, batch;
+  bool isByEngine;  // whether the copy engine loads it: rows start at multiples of 16 bytes
+  __host__ __device__ constexpr bool isAlongK() const { return k == 1; }
+};
+
+/// C is contiguous along n. isByEngine: the copy engine stores it.
+struct Product {
+  Offset batch, m, n, k;
+  Operand a, b;
+  Offset strideCm, batchStrideC;
+  bool isByEngine;
+};
+
+/// tileM: 64, 128 or 256; tileN: 64, 128, 192 or 256. rasterM: tiles along m that are taken together before the next along n,
+/// so that what runs at one time shares slices in L2. staging: panels of 64 x 64 elements of C in flight a consumer.
+struct Tile {
+  int m, n, stages, staging, rasterM;
+  bool isPingPong;
+};
+
+/// Where a tensor is: the map of it for what the copy engine moves, the address of element zero for what threads do.
+template <typename T> struct Tensor {
+  const TensorMap *map;
+  T *elements;
+};
+
+constexpr int tileK = 64, rowBytes = 128, panelBytes = 64 * rowBytes, warpgroup = 128;
+
+/// What follows from a product and a tile.
+template <Product product, Tile tile> struct Plan {
+  static constexpr int consumers = 2, threads = (1 + consumers) * warpgroup;
+  static constexpr int rowBlocks = tile.m / 64 / (tile.isPingPong ? 1 : consumers);   // of 64 rows, a consumer
+  static constexpr int bytesA = tile.m * rowBytes, bytesB = tile.n * rowBytes, stageBytes = bytesA + bytesB;
+  static constexpr int stagingBytes = tile.staging * panelBytes;
+  static constexpr int barriersAt = tile.stages * stageBytes + consumers * stagingBytes;
+  static constexpr int sharedBytes = barriersAt + 8 * (2 * tile.stages + consumers * tile.staging);
+  static constexpr int slices = int((product.k + tileK - 1) / tileK);
+  static constexpr int tilesM = int((product.m + tile.m - 1) / tile.m), tilesN = int((product.n + tile.n - 1) / tile.n);
+  static constexpr int tiles = int(product.batch) * tilesM * tilesN;
+  static constexpr bool areAllByEngine = product.a.isByEngine && product.b.isByEngine;
+  static constexpr int sums = rowBlocks * tile.n / 2;                                  // accumulators of a thread
+  static constexpr int consumerRegisters = !areAllByEngine ? 200 : sums >= 192 ? 240 : 232;
+  static constexpr int producerRegisters = 504 - 2 * consumerRegisters;
+};
+
+/// The first element of a tile.
+struct TileStart {
+  int batch, m, n;
+};
+template <Product product, Tile tile> __device__ __forceinline__ TileStart tileStart(int index) {
+  using P = Plan<product, tile>;
+  constexpr int perBatch = P::tilesM * P::tilesN, perGroup = tile.rasterM * P::tilesN;
+  const int inBatch = index % perBatch, group = inBatch / perGroup, inGroup = inBatch % perGroup;
+  const int rows = smaller(tile.rasterM, P::tilesM - group * tile.rasterM);
+  return {index / perBatch, (group * tile.rasterM + inGroup % rows) * tile.m, inGroup / rows * tile.n};
+}
+
+/// A place in the ring of stages; the parity flips with every round.
+template <int stages> struct RingPlace {
+  int stage = 0, parity = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == stages) stage = 0, parity ^= 1;
+  }
+  /// By any number of places.
+  __device__ __forceinline__ void skip(int places) {
+    const int at = stage + places;
+    stage = at % stages;
+    parity ^= at / stages % 2;
+  }
+};
+
+/// Shared memory: stages of slices of A and B, panels of C, barriers.
+template <Product product, Tile tile> struct Shared {
+  using P = Plan<product, tile>;
+  SharedAddress start;
+  __device__ __forceinline__ SharedAddress a(int stage) const { return start + stage * P::stageBytes; }
+  __device__ __forceinline__ SharedAddress b(int stage) const { return a(stage) + P::bytesA; }
+  __device__ __forceinline__ SharedAddress staging(int consumer) const {
+    return start + tile.stages * P::stageBytes + consumer * P::stagingBytes;
+  }
+  __device__ __forceinline__ SharedAddress full(int stage) const { return start + P::barriersAt + 8 * stage; }
+  __device__ __forceinline__ SharedAddress empty(int stage) const { return full(tile.stages) + 8 * stage; }
+  __device__ __forceinline__ SharedAddress panelLoaded(int consumer) const {
+    return empty(tile.stages) + 8 * tile.staging * consumer;
+  }
+};
+
+}  // namespace weft::hopper

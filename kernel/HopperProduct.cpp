@@ -1,0 +1,109 @@
+// From layouts to the skeleton's product, and what its tiles need.
+#include "kernel/HopperProduct.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft {
+namespace {
+
+constexpr int64_t engineBytes = 16;            // of addresses and strides
+constexpr int64_t longestPitch = int64_t(1) << 40;  // bytes, of a tensor map
+/// Coordinates of a tile that begins inside reach as far as its end.
+constexpr int64_t mostElements = std::numeric_limits<int32_t>::max() - 512;
+
+int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+bool areWholeUnits(int64_t pitch, int64_t batch, int64_t batchStride, int64_t elementBytes, const Layout &layout) {
+  const auto fits = [&](int64_t stride) { return stride * elementBytes % engineBytes == 0 && stride * elementBytes < longestPitch; };
+  return layout.alignment % engineBytes == 0 && fits(pitch) && (batch == 1 || fits(batchStride));
+}
+
+/// Extents of 1 have any stride. A single column of neighbouring rows counts as column-major: as rows they would start anywhere.
+struct Matrix {
+  int64_t rows, rowStride, columns, columnStride;
+
+  bool isColumn() const { return columns == 1 && rowStride == 1 && rows > 1; }
+  bool isRowMajor() const { return !isColumn() && (columns == 1 || columnStride == 1) && (rows == 1 || rowStride >= columns); }
+  bool isColumnMajor() const { return (rows == 1 || rowStride == 1) && (columns == 1 || columnStride >= rows); }
+};
+
+/// Rows along the outer axis, columns along k.
+std::optional<HopperOperand> operandOf(const Matrix &matrix, int64_t elementBytes) {
+  HopperOperand operand;
+  const int64_t unit = engineBytes / elementBytes;
+  if (matrix.isRowMajor()) {
+    operand.k = 1;
+    operand.outer = matrix.rows == 1 ? std::max(roundedUp(matrix.columns, unit), unit) : matrix.rowStride;
+  } else if (matrix.isColumnMajor()) {
+    operand.outer = 1;
+    operand.k = matrix.columns == 1 ? roundedUp(matrix.rows, unit) : matrix.columnStride;
+  } else {
+    return std::nullopt;
+  }
+  return operand;
+}
+
+HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
+
+}  // namespace
+
+HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration) {
+  const auto shape = matrixProduct(kernel, configuration);
+  if (!shape) return refused("the layouts map to no batched strided matrix product");
+  if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1) return refused("an extent is less than 1");
+  if (std::max({shape->batch, shape->m, shape->n, shape->k}) > mostElements)
+    return refused(fmt::format("an extent is more than {}", mostElements));
+  const ProductInputs inputs = productInputs(kernel);
+  const int64_t bytes = sizeOf(kernel.values[size_t(kernel.outputs[0])].dtype);
+  const Matrix c{shape->m, shape->strideCm, shape->n, shape->strideCn};
+  HopperProduct product{.isSwapped = !c.isRowMajor(), .batch = shape->batch, .m = shape->m, .n = shape->n, .k = shape->k};
+  if (product.isSwapped && !c.isColumnMajor()) return refused("the result is contiguous along neither of its axes");
+  const auto a = operandOf({shape->m, shape->strideAm, shape->k, shape->strideAk}, bytes);
+  const auto b = operandOf({shape->n, shape->strideBn, shape->k, shape->strideBk}, bytes);
+  if (!a || !b) return refused(fmt::format("operand {} is contiguous along neither of its axes", a ? "B" : "A"));
+  product.a = *a, product.b = *b;
+  product.a.input = inputs.a, product.b.input = inputs.b;
+  product.a.batch = shape->batchStrideA, product.b.batch = shape->batchStrideB;
+  if (product.isSwapped) std::swap(product.a, product.b), std::swap(product.m, product.n);
+  product.strideCm = product.isSwapped ? shape->strideCn : shape->strideCm;
+  if (product.m == 1) product.strideCm = roundedUp(product.n, engineBytes / bytes);
+  product.batchStrideC = shape->batchStrideC;
+  if (product.batch == 1) product.a.batch = product.b.batch = product.batchStrideC = 0;
+  else if (product.batchStrideC < 1) return refused("the members of the batch write one matrix");
+  for (HopperOperand *operand : {&product.a, &product.b})
+    operand->isByEngine = areWholeUnits(operand->pitch(), product.batch, operand->batch, bytes, configuration.inputs[operand->input]);
+  product.isByEngine = areWholeUnits(product.strideCm, product.batch, product.batchStrideC, bytes, configuration.outputs[0]);
+  return {.product = product};
+}
+
+int64_t hopperSharedBytes(const HopperContractionKnobs &knobs) {
+  constexpr int64_t rowBytes = 128, panelBytes = 64 * rowBytes, consumers = 2, barrierBytes = 8;
+  return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + consumers * knobs.staging * panelBytes +
+         barrierBytes * (2 * knobs.stages + consumers * knobs.staging);
+}
+
+int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
+  return product.batch * tiles(product.m, knobs.tileM) * tiles(product.n, knobs.tileN);
+}
+
+std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {
+  constexpr int widths[] = {64, 128, 192, 256};
+  const int rowsOfConsumer = knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2;
+  if (rowsOfConsumer != 64 && rowsOfConsumer != 128)
+    return fmt::format("{} tiles of {} rows; a consumer takes 64 or 128", nameOf(knobs.schedule), knobs.tileM);
+  if (std::find(std::begin(widths), std::end(widths), knobs.tileN) == std::end(widths))
+    return fmt::format("tiles of {} columns; 64, 128, 192 and 256 are taken", knobs.tileN);
+  if (rowsOfConsumer * knobs.tileN > 128 * 192)
+    return fmt::format("{} x {} sums a consumer; 128 x 192 fit its registers", rowsOfConsumer, knobs.tileN);
+  if (knobs.stages < 2 || knobs.staging < 1 || knobs.rasterM < 1 || knobs.blocks < 1)
+    return "less than 2 stages, or less than 1 staged panel, raster or block";
+  if (const int64_t bytes = hopperSharedBytes(knobs); bytes > sharedMemoryPerBlock)
+    return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
+  return "";
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+// One contraction as the skeleton kernel of sm_90a takes it (codegen/device/hopper_contraction.cuh): C is contiguous along n, A
+// and B each along k or along their outer axis. A result that is contiguous along m is computed as C^T = B^T A^T.
+#pragma once
+
+#include "kernel/LibraryProduct.h"
+
+#include <optional>
+#include <string>
+
+namespace weft {
+
+/// Element strides of an operand along its outer axis (m or n), k and the batch; one of the first two is 1.
+struct HopperOperand {
+  size_t input = 0;        ///< position in Kernel::inputs
+  int64_t outer = 0, k = 0, batch = 0;
+  bool isByEngine = true;  ///< whether the copy engine can load it: rows start at multiples of 16 bytes
+  bool isAlongK() const { return k == 1; }
+  /// Elements from a row to the next.
+  int64_t pitch() const { return isAlongK() ? outer : k; }
+  bool operator==(const HopperOperand &) const = default;
+};
+
+/// In the skeleton's terms, after the exchange of A and B.
+struct HopperProduct {
+  bool isSwapped = false;  ///< its A is the contraction's B
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  HopperOperand a, b;
+  int64_t strideCm = 0, batchStrideC = 0;
+  bool isByEngine = true;  ///< whether the copy engine can store C
+  bool operator==(const HopperProduct &) const = default;
+  /// Whether every panel of C leaves by the copy engine, which clips columns at 16 bytes only.
+  bool isWhollyByEngine() const { return isByEngine && n % 8 == 0; }
+};
+
+struct HopperProductAnswer {
+  std::optional<HopperProduct> product = {};
+  std::string refusal = {};  ///< why there is none: names the operand and the limit
+};
+/// Under the layouts of a configuration. Rows that start at other addresses than multiples of 16 bytes take a slower path and
+/// are no refusal.
+HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration);
+
+/// Why no kernel has such knobs, whatever it computes; empty if they are legal.
+std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock);
+/// Dynamic shared memory: stages of slices, panels of C, barriers.
+int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
+/// Tiles of C over all members of the batch.
+int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs);
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// Tiles and waves of the skeleton kernel; see HopperCost.h.
+#include "passes/configure/HopperCost.h"
+
+#include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+
+double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
+  constexpr double sliceDepth = 64;
+  const double m = knobs.tileM, n = knobs.tileN;
+  const double waves = std::ceil(double(hopperTiles(product, knobs)) / std::min(knobs.blocks, device.multiprocessors));
+  const double depth = std::ceil(double(product.k) / sliceDepth) * sliceDepth;
+  double efficiency = std::min(1.0, analytic::hopperLeastEfficiency + analytic::hopperEfficiencyPerIntensity * m * n / (m + n));
+  if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::hopperGuardedShare;
+  const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
+  const double storeSeconds = analytic::hopperStoreSeconds * m * n / (128.0 * 256.0);
+  const bool isPingPong = knobs.schedule == HopperSchedule::pingPong;
+  return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds;
+}
+
+Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device) {
+  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
+  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
+  const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, dtype, device);
+  const auto necessary = double(kernel.necessaryBytes());
+  const double memorySeconds = necessary / device.copyBandwidth;
+  const double exposed = analytic::hopperExposedShare * std::min(1.0, analytic::libraryDepthStep / double(answer.product->k));
+  const double busySeconds = std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
+  Cost cost{.seconds = device.launchSeconds + analytic::hopperStartSeconds + busySeconds,
+            .bytesMoved = int64_t(necessary),
+            .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
+  if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
+  return cost;
+}
+
+}  // namespace weft

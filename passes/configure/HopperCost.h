@@ -1,0 +1,22 @@
+// The price of a contraction on the tensor cores of sm_90a by the skeleton kernel, modelled.
+//
+//   t = launch + start + max(memory, tensor) + share x min(memory, tensor) x (one slice of k) / k
+//
+// Tensor: tiles in waves over the multiprocessors, a last wave that is not full costs a whole one, edges are padded. Cooperative
+// consumers multiply nothing while they store a tile; ping-pong ones show half of that of the last tile only. Blocks are persistent: while a tile is
+// stored, slices of the next arrive. Memory: every operand
+// once. Constants and their sources: AnalyticConstants.h.
+#pragma once
+
+#include "kernel/HopperProduct.h"
+#include "passes/configure/CostModel.h"
+
+namespace weft {
+
+/// Seconds of the products and of what stores do not hide.
+double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device);
+
+/// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no such product.
+Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device);
+
+}  // namespace weft

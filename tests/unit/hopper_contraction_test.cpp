@@ -1,0 +1,203 @@
+// Tensor-core contractions of sm_90a: which contractions, layouts and targets they take, the product and maps derived from them, and
+// their price against cuBLASLt's and against figures measured on an H200.
+#include "codegen/Emit.h"
+#include "kernel/ConfigurationText.h"
+#include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+using codegen::Parameter;
+
+namespace {
+
+const Device &h200() { return findDevice("h200"); }
+
+Kernel product(int64_t m, int64_t n, int64_t k) { return contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"); }
+
+std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : enumerate(kernel, device).legal)
+    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs)) result.push_back(configuration);
+  return result;
+}
+
+std::string exclusion(const Kernel &kernel, const Device &device = h200()) {
+  for (const Exclusion &excluded : enumerate(kernel, device).excluded)
+    if (excluded.family == "hopper-contraction") return excluded.reason;
+  return "";
+}
+
+Configuration rowMajorProduct(const HopperContractionKnobs &knobs = {}) {
+  return {.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = knobs};
+}
+
+double microseconds(const Kernel &kernel, const Configuration &configuration) {
+  return 1e6 * analyticCostModel(h200())->cost(kernel, configuration).seconds;
+}
+
+/// The family's best by the model; A and B along k.
+double bestMicroseconds(int64_t m, int64_t n, int64_t k, int64_t batch = 1) {
+  const Kernel kernel = contractKernel({{'b', batch}, {'m', m}, {'n', n}, {'k', k}}, "bmk", "bnk", "bmn");
+  double best = 1e9;
+  for (const Configuration &one : ofFamily(kernel))
+    if (one.inputs[0] == rowMajor(3) && one.inputs[1] == rowMajor(3) && one.outputs[0] == rowMajor(3)) best = std::min(best, microseconds(kernel, one));
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("tensor-core contractions take every layout that a library product takes") {
+  for (const Kernel &kernel : {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
+                               contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj")}) {
+    std::set<std::pair<std::vector<Layout>, std::vector<Layout>>> library, own;
+    for (const Configuration &one : enumerate(kernel, h200()).legal) {
+      if (std::holds_alternative<LibraryKnobs>(one.knobs)) library.emplace(one.inputs, one.outputs);
+      if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) own.emplace(one.inputs, one.outputs);
+    }
+    CHECK(!own.empty());
+    CHECK(own == library);
+  }
+}
+
+TEST_CASE("why other contractions and targets have none") {
+  const Kernel plain = product(64, 64, 64);
+  CHECK(exclusion(plain) == "");
+  CHECK(exclusion(plain, findDevice("a100")) == "sm_80 has no products of a warpgroup; sm_90a has");
+  CHECK(ofFamily(plain, findDevice("a100")).empty());
+  Kernel f32 = plain;
+  for (Value &value : f32.values) value.dtype = DType::f32;
+  CHECK(exclusion(f32) == "element type f32; f16 and bf16 are taken");
+  Kernel mixed = plain;
+  mixed.values[2].dtype = DType::f32;
+  CHECK(exclusion(mixed).find("one element type") != std::string::npos);
+  CHECK_THROWS_WITH(codegen::emit(plain, rowMajorProduct(), "sm_80"), Catch::Contains("target 'sm_80' has no products of a warpgroup"));
+}
+
+TEST_CASE("a result contiguous along m is computed transposed") {
+  const Kernel kernel = product(48, 32, 16);
+  Configuration configuration = rowMajorProduct();
+  const HopperProduct straight = *hopperProduct(kernel, configuration).product;
+  CHECK((!straight.isSwapped && straight.m == 48 && straight.n == 32 && straight.strideCm == 32));
+  CHECK((straight.a.isAlongK() && straight.a.outer == 16 && !straight.b.isAlongK() && straight.b.k == 32 && straight.b.outer == 1));
+  configuration.outputs[0].order = {1, 0};
+  const HopperProduct swapped = *hopperProduct(kernel, configuration).product;
+  CHECK((swapped.isSwapped && swapped.m == 32 && swapped.n == 48 && swapped.strideCm == 48));
+  CHECK((swapped.a.input == 1 && swapped.b.input == 0 && !swapped.a.isAlongK() && swapped.b.isAlongK()));
+}
+
+TEST_CASE("the copy engine moves what starts at multiples of 16 bytes, threads the rest") {
+  const auto engines = [](int64_t m, int64_t n, int64_t k, const Configuration &configuration = rowMajorProduct()) {
+    const HopperProduct one = *hopperProduct(product(m, n, k), configuration).product;
+    return std::vector<bool>{one.a.isByEngine, one.b.isByEngine, one.isByEngine, one.isWhollyByEngine()};
+  };
+  CHECK(engines(33, 40, 24) == std::vector<bool>{true, true, true, true});
+  CHECK(engines(33, 40, 7) == std::vector<bool>{false, true, true, true});
+  CHECK(engines(33, 65, 24) == std::vector<bool>{true, false, false, false});
+  Configuration padded = rowMajorProduct();
+  padded.inputs[1].strides = padded.outputs[0].strides = {72, 1};
+  CHECK(engines(33, 65, 24, padded) == std::vector<bool>{true, true, true, false});
+  Configuration shifted = rowMajorProduct();
+  shifted.inputs[0].alignment = 4;
+  CHECK(engines(33, 40, 24, shifted) == std::vector<bool>{false, true, true, true});
+}
+
+TEST_CASE("extents of 1 have a pitch") {
+  for (const int64_t m : {1, 9})
+    for (const int64_t n : {1, 9})
+      for (const int64_t k : {1, 9})
+        for (const Configuration &one : ofFamily(product(m, n, k))) {
+          const HopperProduct shape = *hopperProduct(product(m, n, k), one).product;
+          CHECK((shape.a.outer == 1) != (shape.a.k == 1));
+          CHECK((shape.b.outer == 1) != (shape.b.k == 1));
+          CHECK(shape.a.pitch() > 1);
+          CHECK(shape.strideCm >= shape.n);
+        }
+}
+
+TEST_CASE("knobs that no kernel has") {
+  const auto refusal = [](HopperContractionKnobs knobs) { return hopperKnobsRefusal(knobs, h200().sharedMemoryPerBlock); };
+  CHECK(refusal({}) == "");
+  CHECK(refusal({.tileM = 64}).find("64 rows") != std::string::npos);
+  CHECK(refusal({.tileN = 96}).find("96 columns") != std::string::npos);
+  CHECK(refusal({.tileM = 256, .tileN = 256, .stages = 2}).find("registers") != std::string::npos);
+  CHECK(refusal({.stages = 8}).find("shared memory") != std::string::npos);
+  CHECK(refusal({.stages = 1}).find("2 stages") != std::string::npos);
+  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct({.tileN = 96}), "sm_90a"), Catch::Contains("96 columns"));
+}
+
+TEST_CASE("every configuration is emitted, with a map for each tensor that the copy engine moves") {
+  for (const Kernel &kernel : {product(512, 3072, 1024), product(33, 65, 7),
+                               contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}}, "phbk", "phbj", "hbjk")})
+    for (const Configuration &one : ofFamily(kernel)) {
+      const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
+      const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
+      const HopperProduct shape = *hopperProduct(kernel, one).product;
+      const auto count = [&](Parameter::Kind kind) { return std::ranges::count(emitted.parameters, kind, &Parameter::kind); };
+      CHECK(count(Parameter::Kind::inputMap) == shape.a.isByEngine + shape.b.isByEngine);
+      CHECK(count(Parameter::Kind::input) == !shape.a.isByEngine + !shape.b.isByEngine);
+      CHECK(count(Parameter::Kind::outputMap) == shape.isByEngine);
+      CHECK(count(Parameter::Kind::output) == !shape.isWhollyByEngine());
+      CHECK(emitted.launch.grid[0] == std::min<int64_t>(132, hopperTiles(shape, knobs)));
+      CHECK(emitted.launch.sharedBytes == hopperSharedBytes(knobs));
+      for (const Parameter &parameter : emitted.parameters) {
+        CHECK(parameter.map.has_value() == isMap(parameter.kind));
+        if (!parameter.map) continue;
+        CHECK(parameter.map->extents.size() == (shape.batch > 1 ? 3 : 2));
+        for (const int64_t stride : parameter.map->strides) CHECK(stride * 2 % 16 == 0);
+        for (const int side : parameter.map->box) CHECK(side <= 256);
+      }
+    }
+}
+
+TEST_CASE("a configuration is one line of a product's subject, and is read back") {
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .stages = 6, .rasterM = 4};
+  const Kernel kernel = product(512, 3072, 1024);
+  const std::string line = configurationLine(kernel, rowMajorProduct(knobs));
+  CHECK(line == "hopper-contraction 1024,1:0_3072,1:0>3072,1:0 schedule=ping-pong stages=6 raster=4");
+  CHECK(subjectOf(kernel, rowMajorProduct(knobs)).text == "product f16 1 x 512 x 3072 x 1024");
+  const LineParts parts = splitLine(line);
+  CHECK(std::get<HopperContractionKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == knobs);
+  CHECK_THROWS_AS(parseKnobs(parts.family, "schedule=alone", kernel), Error);
+}
+
+TEST_CASE("few tiles are tried: those of the shape") {
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {300, 1000}, {4096, 64}, {8, 4096}, {1, 1}}) {
+    std::set<Knobs> knobs;
+    for (const Configuration &one : ofFamily(product(m, n, 1024))) knobs.insert(one.knobs);
+    INFO(m << " x " << n);
+    CHECK(knobs.size() >= 3);
+    CHECK(knobs.size() <= 12);
+  }
+}
+
+TEST_CASE("modelled times against an H200's") {
+  // Best of the skeleton's tiles, both operands along k, interleaved with cuBLASLt.
+  CHECK(bestMicroseconds(4096, 4096, 4096) == Approx(204).epsilon(0.1));
+  CHECK(bestMicroseconds(4096, 3072, 1024) == Approx(40.0).epsilon(0.15));
+  CHECK(bestMicroseconds(4096, 1024, 1024) == Approx(15.2).epsilon(0.15));
+  CHECK(bestMicroseconds(1024, 3072, 4096) == Approx(36.2).epsilon(0.15));
+  CHECK(bestMicroseconds(512, 512, 64, 128) == Approx(24.0).epsilon(0.15));
+  CHECK(bestMicroseconds(512, 3072, 1024) == Approx(8.0).epsilon(0.25));
+  // Against a library whose algorithm nobody chose it wins where its tiles fit, and not where rows start anywhere.
+  const auto wins = [](int64_t m, int64_t n, int64_t k) {
+    const Kernel kernel = product(m, n, k);
+    double own = 1e9, library = 1e9;
+    for (const Configuration &one : enumerate(kernel, h200()).legal) {
+      if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) own = std::min(own, microseconds(kernel, one));
+      if (std::holds_alternative<LibraryKnobs>(one.knobs)) library = std::min(library, microseconds(kernel, one));
+    }
+    return own < library;
+  };
+  CHECK(wins(4096, 4096, 1024));
+  CHECK(wins(4096, 1024, 4096));
+  CHECK(!wins(1001, 777, 555));
+}
