@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <thread>
 
@@ -110,7 +111,7 @@ private:
   static int callsOf(const Shape &shape) { return 3 * int(std::clamp(1e-3 / (std::max(shape.flop(), 2e9) / 6e14) / 3, 1.0, 10.0)); }
 
   void interleave(Contenders &contenders, const Shape &shape) {
-    std::vector<TimedGraph> graphs;
+    std::deque<TimedGraph> graphs;  // events do not move
     for (const Contender &one : contenders.all()) graphs.emplace_back(stream, one, contenders.sets(), callsOf(shape));
     std::vector<std::vector<double>> samples(graphs.size());
     for (int round = 0; round <= rounds; ++round)
