@@ -214,9 +214,11 @@ std::string productLine(const MatrixProduct &product, const Knobs &knobs) {
   return fmt::format("{} {}{}", familyOf(knobs), strideText(product), knobsText(knobs, nullptr));
 }
 
+bool isTimedAsProduct(const Kernel &kernel, std::string_view family) { return isProductFamily(family) && kernel.body.size() == 1; }
+
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
   const std::string_view family = familyOf(configuration.knobs);
-  if (isProductFamily(family)) {
+  if (isTimedAsProduct(kernel, family)) {
     const auto product = matrixProduct(kernel, configuration);
     if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
     return productLine(*product, configuration.knobs);
@@ -226,7 +228,7 @@ std::string configurationLine(const Kernel &kernel, const Configuration &configu
 }
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {
-  if (!isProductFamily(familyOf(configuration.knobs))) return kernelSubject(kernel);
+  if (!isTimedAsProduct(kernel, familyOf(configuration.knobs))) return kernelSubject(kernel);
   const auto product = matrixProduct(kernel, configuration);
   if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
   return productSubject(kernel.values[static_cast<size_t>(kernel.inputs[0])].dtype, *product);

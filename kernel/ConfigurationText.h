@@ -27,8 +27,10 @@ struct ProfileSubject {
 ProfileSubject kernelSubject(const Kernel &kernel);
 /// ProfileSubject of a matrix product: element type, batch and extents.
 ProfileSubject productSubject(DType dtype, const MatrixProduct &product);
-/// Whether configurations of the family are timed as matrix products.
+/// Whether the family's configurations of a contraction alone are timed as matrix products.
 bool isProductFamily(std::string_view family);
+/// Whether configurations of this kernel are: a contraction with an epilogue is a subject of its own.
+bool isTimedAsProduct(const Kernel &kernel, std::string_view family);
 
 /// The line of a configuration. Offsets are left out: kernels are given the address of element zero.
 /// Throws Error(checkFailed) for a product family under layouts that are no product.

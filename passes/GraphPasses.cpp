@@ -2,6 +2,7 @@
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
+#include "passes/configure/Families.h"
 
 #include "mlir/Pass/PassRegistry.h"
 
@@ -94,8 +95,9 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
   void runOnOperation() override {
     GraphOp graph = getOperation();
     const auto body = [&] {
-      const FuseOptions options{.rules = parseFuseRules(rules), .forced = pairs("together", together),
-                                .forbidden = pairs("apart", apart)};
+      FuseOptions options{.rules = parseFuseRules(rules), .forced = pairs("together", together), .forbidden = pairs("apart", apart)};
+      if (!device.empty())
+        options.epilogueRefusal = epilogueRefusals(findDevice(device));
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);
     };

@@ -105,6 +105,7 @@ def FusePass : Pass<"fuse", "::weft::GraphOp"> {
   }];
   let options = [
     Option<"rules", "rules", "std::string", "\"default\"", "paper, default or none">,
+    Option<"device", "device", "std::string", "\"\"", "whose kernel families may fuse into contractions; default: none">,
     ListOption<"together", "together", "int64_t", "pairs of op numbers that must share a kernel">,
     ListOption<"apart", "apart", "int64_t", "pairs of op numbers that must not">];
 }

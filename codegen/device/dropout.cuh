@@ -117,4 +117,12 @@ __device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsi
   return result;
 }
 
+/// The eight elements that a lane of a tensor-core fragment holds: one call. (row, column) is the first of them; its block of
+/// 16 x 16 starts at multiples of 16 (fragment.cuh).
+__device__ __forceinline__ Kept<8> keptFragment(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
+                                                unsigned column, unsigned threshold) {
+  const PhiloxWords call = dropoutCall(key, stream, outer, row, column);
+  return {{call.word[0], call.word[1], call.word[2], call.word[3]}, threshold};
+}
+
 }  // namespace weft

@@ -2,7 +2,8 @@
 //
 // The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A, B). A layout is legal if
 // each group merges to one extent with one stride in every operand that has it, in one common order of its axes, and the
-// fastest axis of each operand is not of the batch group. Everything else about the permutation is free.
+// fastest axis of each operand is not of the batch group. Everything else about the permutation is free. What an epilogue reads
+// and stores has the order of C's axes.
 #include "kernel/MatrixProduct.h"
 #include "passes/configure/Family.h"
 
@@ -59,6 +60,25 @@ void forEachOrder(Groups groups, size_t group, const std::function<void(const Gr
   while (std::next_permutation(groups[group].begin(), groups[group].end()));
 }
 
+/// The axes of a value from slowest to fastest.
+std::vector<int> axesInOrder(const Kernel &kernel, int value, const Layout &layout) {
+  std::vector<int> axes;
+  for (int dimension : layout.order) axes.push_back(kernel.values[value].axes[static_cast<size_t>(dimension)]);
+  return axes;
+}
+
+/// A value that runs along some of the ordered axes, in their order; dimensions of extent 1 come first.
+Layout layoutAlong(const Kernel &kernel, int value, const std::vector<int> &order) {
+  const std::vector<int> &axes = kernel.values[value].axes;
+  const auto placeOf = [&](int dimension) {
+    const int axis = axes[static_cast<size_t>(dimension)];
+    return kernel.axes[axis].extent == 1 ? -1 : std::find(order.begin(), order.end(), axis) - order.begin();
+  };
+  Layout layout = rowMajor(axes.size());
+  std::stable_sort(layout.order.begin(), layout.order.end(), [&](int a, int b) { return placeOf(a) < placeOf(b); });
+  return layout;
+}
+
 }  // namespace
 
 std::string contractionRefusal(const Kernel &kernel) {
@@ -70,12 +90,19 @@ std::string contractionRefusal(const Kernel &kernel) {
 
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
   const std::array<int, 3> values = contractionValues(kernel).value();
+  const ProductInputs inputs = productInputs(kernel);
   std::set<LayoutTuple> tuples;
   forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { addTuples(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;
-  // Kernel operands may stand in another order than the einsum's.
-  for (const LayoutTuple &tuple : tuples)
-    result.push_back(kernel.inputs[0] == values[0] ? tuple : LayoutTuple{tuple[1], tuple[0], tuple[2]});
+  for (const LayoutTuple &tuple : tuples) {
+    const std::vector<int> order = axesInOrder(kernel, values[2], tuple[2]);
+    LayoutTuple operands;
+    for (int value : operandValues(kernel)) operands.push_back(value == values[2] ? tuple[2] : layoutAlong(kernel, value, order));
+    // Kernel operands may stand in another order than the einsum's.
+    operands[inputs.a] = tuple[0];
+    operands[inputs.b] = tuple[1];
+    result.push_back(std::move(operands));
+  }
   return result;
 }
 

@@ -4,6 +4,8 @@
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,6 +16,7 @@ namespace {
 struct FamilyEntry {
   std::string_view name;
   FamilyAnswer (*space)(const Kernel &, const Device &);
+  bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
 };
 
 /// The order is the order of enumeration, and ties of prices go to the first: cheapest family first.
@@ -78,6 +81,20 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
     else if (excluded) excluded->push_back({std::string(family.name), answer.reason});
   }
   return spaces;
+}
+
+std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) {
+  if (std::ranges::none_of(families, &FamilyEntry::takesEpilogues)) return {};
+  return [device](const Kernel &kernel) {
+    std::vector<std::string> reasons;
+    for (const FamilyEntry &family : families) {
+      if (!family.takesEpilogues) continue;
+      const FamilyAnswer answer = family.space(kernel, device);
+      if (answer.space) return std::string();
+      reasons.push_back(fmt::format("{}: {}", family.name, answer.reason));
+    }
+    return fmt::format("{}", fmt::join(reasons, "; "));
+  };
 }
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {

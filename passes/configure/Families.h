@@ -37,6 +37,10 @@ Configurations enumerate(const Kernel &kernel, const Device &device, const Layou
 void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit);
 
+/// Asks the families that take contractions with an epilogue: the function gives each family's reason, or nothing if one takes
+/// the kernel. No function where no family does.
+std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device);
+
 /// Why a slice or a concatenation moves elements in this configuration, by a stable code: "V001 part-axis-not-slowest (h
 /// in [p,h,b,j])". Nothing for views, for other kernels, and where elements move because the layouts differ.
 std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration);

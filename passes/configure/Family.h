@@ -40,8 +40,9 @@ FamilyAnswer viewSpace(const Kernel &kernel, const Device &device);
 
 /// Why a kernel is not one contraction of two operands and nothing else; empty if it is.
 std::string contractionRefusal(const Kernel &kernel);
-/// Every layout of A, B and C (in the kernel's operand order) under which such a contraction is one batched strided matrix
-/// product: what all contraction families share. Sorted by A, B, C, without duplicates.
+/// Every layout of the operands (in the kernel's order) under which a contraction, alone or with an epilogue
+/// (kernel/ContractionRegion.h), is one batched strided matrix product: what all contraction families share. Operands of an
+/// epilogue and all outputs lie in the order of C's axes: one layout of theirs for each of C. Sorted by A, B, C, without duplicates.
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel);
 
 /// The spaces of all families that take the kernel, in the table's order; reasons of the others in `excluded`.

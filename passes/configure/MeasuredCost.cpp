@@ -117,7 +117,7 @@ private:
         for (const auto &[line, row] : list) add(parsed(line, kernel), *row);
     if (!contractionValues(kernel)) return result;
     for (const ConfigurationSpace &space : configurationSpaces(kernel, device()))
-      if (isProductFamily(space.family)) addProducts(kernel, space, add);
+      if (isTimedAsProduct(kernel, space.family)) addProducts(kernel, space, add);
     return result;
   }
 

@@ -4,6 +4,7 @@
 #include "passes/fuse/Dataflow.h"
 #include "passes/fuse/ReasonCodes.h"
 
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,9 +32,13 @@ enum class FuseRules { paper, standard, none };
 
 struct FuseOptions {
   FuseRules rules = FuseRules::standard;
-  std::set<std::pair<int, int>> forced, forbidden;  ///< op numbers
+  std::set<std::pair<int, int>> forced = {}, forbidden = {};  ///< op numbers
   int maxOps = 12;            ///< ops in one candidate
   int maxCandidates = 2000;   ///< fused candidates; a record F070 says when a bound cut the search
+  int maxEpilogues = 6;       ///< fused candidates of one contraction, beside those
+  /// Why no kernel family of the target takes this contraction with an epilogue; empty if one does. Absent: no target is known, and
+  /// nothing is fused into a contraction (F021).
+  std::function<std::string(const Kernel &)> epilogueRefusal = {};
 };
 
 /// A candidate: op numbers of the graph that may share one kernel.
@@ -51,6 +56,7 @@ struct FusionResult {
 ///   reduction-consumer  the same, where one of the two reduces: spaces are equal or differ by the reduced axis
 ///   shared-input        two ops read one tensor over one iteration space
 ///   launch-merging      independent ops over one iteration space: fewer launches, no byte saved
+/// and, under rules `standard`, contractions with the element-wise ops that follow them (Epilogues.h).
 /// The op set of every candidate is convex: no path between two of its ops leaves the set.
 /// `paper` puts each op into one kernel: neighbours merge in the order of the ops until nothing merges further, and launches
 /// merge only beside contractions that read one tensor. `standard` keeps every connected set, because the selector may find

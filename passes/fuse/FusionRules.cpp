@@ -44,7 +44,19 @@ std::optional<ReasonCode> FusionRules::opForbids(int op) const {
 std::optional<Rejection> FusionRules::rejectOps(const OpSet &both) const {
   for (int op : both)
     if (std::optional<ReasonCode> code = opForbids(op))
-      return Rejection{*code, flow.ops[op].label};
+      return Rejection{code->code == reasons::contractionEpilogueOff.code ? relationToContraction(both, op) : *code, flow.ops[op].label};
+  return rejectByChoice(both);
+}
+
+/// Why a contraction does not join ops that are not its epilogue: those were tried before (Epilogues.h) if the target is known.
+ReasonCode FusionRules::relationToContraction(const OpSet &both, int contraction) const {
+  if (!options.epilogueRefusal)
+    return reasons::contractionEpilogueOff;
+  const auto feeds = [&](int op) { return op != contraction && reachability.reaches(op, contraction); };
+  return std::any_of(both.begin(), both.end(), feeds) ? reasons::contractionPrologue : reasons::besideContraction;
+}
+
+std::optional<Rejection> FusionRules::rejectByChoice(const OpSet &both) const {
   if (options.rules == FuseRules::none && options.forced.empty())
     return Rejection{reasons::rulesNone, ""};
   if (const auto pair = holdsPair(both, options.forbidden))

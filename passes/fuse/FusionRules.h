@@ -27,6 +27,8 @@ public:
   std::optional<ReasonCode> opForbids(int op) const;
   /// By what the ops are, the options, and the entry points that the ops belong to.
   std::optional<Rejection> rejectOps(const OpSet &both) const;
+  /// By the options and the entry points alone.
+  std::optional<Rejection> rejectByChoice(const OpSet &both) const;
   /// An op outside the set on a path between two of its ops.
   std::optional<int> opBetween(const OpSet &both) const { return reachability.opBetween(both); }
   /// By how the ops reach their elements, and the iteration spaces of the two sides in the axes of their common kernel.
@@ -43,6 +45,7 @@ public:
 private:
   std::optional<std::pair<int, int>> holdsPair(const OpSet &set, const std::set<std::pair<int, int>> &pairs) const;
   std::optional<Rejection> rejectEntryPoints(const OpSet &both) const;
+  ReasonCode relationToContraction(const OpSet &both, int contraction) const;
   std::optional<Rejection> rejectAccess(const OpSet &both) const;
   Rejection explainSpaces(const OpSet &a, const OpSet &b, const Kernel &kernel, const AxisSets &left, const AxisSets &right) const;
   std::optional<std::string> differingExtents(const OpSet &a, const OpSet &b) const;

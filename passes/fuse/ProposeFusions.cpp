@@ -2,8 +2,9 @@
 // is offered its neighbours (producers, consumers, readers of a common tensor) one at a time, and an accepted union joins the
 // worklist; maximal sets that nothing connects are then merged when they run over one iteration space. Rules `paper`: groups
 // start with each op alone and are merged for good, in the order of the ops, until nothing merges. Every union is tried once
-// and leaves one record, so the records of a graph are a function of the graph and the options alone.
-#include "passes/fuse/FusionRules.h"
+// and leaves one record, so the records of a graph are a function of the graph and the options alone. Contractions are not
+// part of that search: Epilogues.cpp has theirs.
+#include "passes/fuse/Epilogues.h"
 
 #include <algorithm>
 #include <deque>
@@ -18,6 +19,8 @@ public:
   Proposer(const Dataflow &flow, const FuseOptions &options) : flow(flow), options(options), rules(flow, options) {}
 
   FusionResult run() {
+    if (options.rules != FuseRules::paper && options.epilogueRefusal)
+      fuseEpilogues();
     if (options.rules != FuseRules::paper || !options.forced.empty()) {
       grow();
       mergeLaunches();
@@ -29,6 +32,15 @@ public:
 
 private:
   // --- search ---
+
+  void fuseEpilogues() {
+    for (EpilogueAttempt &attempt : proposeEpilogues(flow, options, rules)) {
+      tried.insert(attempt.ops);
+      record(attempt.ops, attempt.rejection);
+      if (!attempt.rejection)
+        withContraction.push_back(std::move(attempt.ops));
+    }
+  }
 
   void grow() {
     std::deque<OpSet> work;
@@ -243,6 +255,7 @@ private:
     for (const FlowOp &op : flow.ops)
       result.candidates.push_back({.ops = {op.number}, .pattern = ""});
     std::vector<OpSet> fused(accepted.begin(), accepted.end());
+    fused.insert(fused.end(), withContraction.begin(), withContraction.end());
     std::stable_sort(fused.begin(), fused.end(), [](const OpSet &a, const OpSet &b) { return a.size() < b.size(); });
     for (const OpSet &set : fused) {
       if (!isKept(set))
@@ -260,6 +273,7 @@ private:
   const FuseOptions &options;
   const FusionRules rules;
   std::set<OpSet> tried, accepted;
+  std::vector<OpSet> withContraction;  ///< accepted sets that hold a contraction
   std::vector<OpSet> groups;  ///< rules `paper`: disjoint, in the order of their first ops
   std::vector<FusionRecord> records;
 };

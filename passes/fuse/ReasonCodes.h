@@ -27,7 +27,15 @@ inline constexpr ReasonCode reductionAxisMismatch{
 inline constexpr ReasonCode contractionRule{
     "F020", "contraction", "rules `paper`: only scaling fuses into a contraction (its `scale` attribute)"};
 inline constexpr ReasonCode contractionEpilogueOff{
-    "F021", "contraction-epilogue-off", "no kernel family fuses ops into a contraction yet"};
+    "F021", "contraction-epilogue-off",
+    "no kernel family of the target takes the contraction with these ops after it; the detail names the contraction, or each "
+    "family with its reason"};
+inline constexpr ReasonCode contractionPrologue{
+    "F022", "contraction-prologue", "a contraction reads its operands from memory: what computes them is no part of its kernel"};
+inline constexpr ReasonCode besideContraction{
+    "F023", "beside-contraction", "the op does not need the contraction's result, so that its kernel would gain nothing by it"};
+inline constexpr ReasonCode noEpilogue{
+    "F024", "no-epilogue", "an op is no element-wise function of the contraction's result; the detail names it and says why"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle", "a path between the ops leads through an op outside; the detail names that op"};
 inline constexpr ReasonCode forwardAndBackward{
@@ -59,6 +67,7 @@ inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "th
 inline constexpr std::array reasonCodes{
     reasons::spaceMismatch,          reasons::accessTwice,         reasons::extentMismatch,
     reasons::reductionAxisMismatch,  reasons::contractionRule,     reasons::contractionEpilogueOff,
+    reasons::contractionPrologue,    reasons::besideContraction,   reasons::noEpilogue,
     reasons::wouldCreateCycle,       reasons::forwardAndBackward,  reasons::partnerAccess,
     reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
     reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,

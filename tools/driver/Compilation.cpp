@@ -6,6 +6,7 @@
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
 #include "passes/account/Operators.h"
+#include "passes/configure/Families.h"
 #include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
@@ -268,7 +269,8 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::
   resolve(choices.notFused(), variant.forbidden);
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
-  return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden};
+  return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden,
+          .epilogueRefusal = epilogueRefusals(prices->device())};
 }
 
 namespace {
@@ -315,7 +317,7 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
       continue;
     }
     mlir::Operation *graph = graphOf(*variant.module);
-    variant.fusions = first >= Phase::configure ? attachedFusions(graph) : proposeFusions(graph, options);
+    variant.fusions = first >= Phase::configure ? attachedFusions(graph, options.epilogueRefusal) : proposeFusions(graph, options);
     detachFusions(graph);
     if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
     else kept.push_back(std::move(variant));

@@ -333,9 +333,9 @@ private:
     } else {
       const ProfileItem &item = space.items[done.work.items.at(result.job)];
       stored.kernel = item.subject;
-      stored.kernelName = isProductFamily(familyOf(item.configuration.knobs))
-                              ? weft::subjectOf(space.kernels[item.kernel].kernel, item.configuration).name
-                              : space.kernels[item.kernel].name;
+      const Kernel &kernel = space.kernels[item.kernel].kernel;
+      stored.kernelName = isTimedAsProduct(kernel, familyOf(item.configuration.knobs)) ? weft::subjectOf(kernel, item.configuration).name
+                                                                                       : space.kernels[item.kernel].name;
       stored.configuration = item.line;
       row.familyVersion = familyVersion(familyOf(item.configuration.knobs));
       row.source = done.work.sources.at(result.job);

@@ -1,0 +1,329 @@
+// Loads of what the epilogue reads, one loop over the eight elements with a statement an op, stores of further outputs.
+#include "codegen/ContractionEpilogue.h"
+
+#include "codegen/LoopOps.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int64_t blockSide = 16;  ///< of the block whose elements one lane's eight are part of
+
+/// "{0} + {1}" with operands in the places of numbers.
+std::string filled(std::string text, const std::vector<std::string> &operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const std::string hole = fmt::format("{{{}}}", i);
+    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + operands[i].size()))
+      text.replace(at, hole.size(), operands[i]);
+  }
+  return text;
+}
+
+class EpilogueBuilder {
+public:
+  explicit EpilogueBuilder(const EpilogueContext &context)
+      : context(context), kernel(context.kernel), groups(contractionGroups(kernel, {context.region.a, context.region.b, context.region.c})),
+        strides(matrixProduct(kernel, context.configuration).value()) {
+    for (std::string *name : {&sums, &at, &e}) *name = context.names.claim(*name);
+    reference.resize(kernel.values.size());
+    orderGroups();
+  }
+
+  ContractionEpilogue run() {
+    reference[size_t(context.region.c)] = product();
+    if (context.region.isPlain() && reference[size_t(context.region.c)] == element(sums)) return {};
+    std::string operand;
+    for (const EpilogueInput &input : context.region.inputs) {
+      if (context.panelInput == input.input) operand = addPanel(input);
+      else addInput(input);
+    }
+    for (size_t op : context.region.epilogue) addOp(op);
+    addOutputs();
+    result.arguments = fmt::format("float (&{})[8], {}const {} &{}", sums, operand, context.fragmentType, at);
+    Block body = std::move(loads);
+    body.push_back(loop(e, "8", 0, std::move(elements)));
+    body.insert(body.end(), stores.begin(), stores.end());
+    result.body = std::move(body);
+    result.headers.assign(headers.begin(), headers.end());
+    return std::move(result);
+  }
+
+private:
+  // --- coordinates ---
+
+  ContractionGroup rowGroup() const { return context.rowsAlongN ? nGroup : mGroup; }
+  ContractionGroup columnGroup() const { return context.rowsAlongN ? mGroup : nGroup; }
+
+  /// Slowest first, as the first output lies.
+  void orderGroups() {
+    const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[0])].axes;
+    std::vector<int> place(kernel.axes.size());
+    const std::vector<int> &order = context.configuration.outputs[0].order;
+    for (size_t i = 0; i < order.size(); ++i) place[size_t(axes[size_t(order[i])])] = int(i);
+    for (std::vector<int> &group : groups) std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
+  }
+
+  int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
+
+  /// The coordinate along an axis of the result: of the element of the loop, or of the fragment's first element.
+  std::string coordinate(int axis, bool ofElement) {
+    if (extent(axis) == 1) return "0";
+    for (ContractionGroup group : {batchGroup, rowGroup(), columnGroup()}) {
+      const std::vector<int> &axes = groups[group];
+      const auto found = std::ranges::find(axes, axis);
+      if (found == axes.end()) continue;
+      std::string text = group == batchGroup ? at + ".batch" : ofElement ? elementIndex(group) : at + (group == rowGroup() ? ".row" : ".column");
+      std::vector<std::string> faster;
+      for (auto other = found + 1; other != axes.end(); ++other) faster.push_back(context.axes[size_t(*other)]);
+      if (faster.size() == 1) text = fmt::format("{} / {}", text, faster[0]);
+      if (faster.size() > 1) text = fmt::format("{} / ({})", text, fmt::join(faster, " * "));
+      if (found != axes.begin()) text = fmt::format("{} % {}", text, context.axes[size_t(axis)]);
+      return text;
+    }
+    throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result", kernel.name, kernel.axes[size_t(axis)].name);
+  }
+
+  /// "row": of the element of the loop, declared at its first use.
+  std::string elementIndex(ContractionGroup group) {
+    const bool isRow = group == rowGroup();
+    std::string &name = isRow ? elementRow : elementColumn;
+    if (name.empty()) {
+      name = context.names.claim(isRow ? "row" : "column");
+      const std::string_view member = isRow ? "row" : "column";
+      elements.insert(elements.begin(), declare("const int", name, fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+    }
+    return name;
+  }
+
+  std::string element(const std::string &of) const { return fmt::format("{}[{}]", of, e); }
+
+  // --- operands ---
+
+  std::string product() {
+    const double scale = numberOf(kernel.body[context.region.contraction], "scale", 1.0);
+    return scale == 1.0 ? element(sums) : fmt::format("{} * {}", element(sums), constant("float", "scale", floatLiteral(scale)));
+  }
+
+  std::string constant(const std::string &type, const std::string &wish, const std::string &value, const std::string &note = "") {
+    const auto [found, isNew] = constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
+    if (!isNew) return found->second;
+    found->second = context.names.claim(wish);
+    result.constants.push_back({type, {{found->second, value}}, note});
+    return found->second;
+  }
+
+  void checkType(int value) const {
+    const DType type = kernel.values[size_t(value)].dtype;
+    if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
+      throw Error::unsupported("kernel '{}': '{}' is {}; the epilogue of a contraction takes f32, f16 and bf16", kernel.name,
+                               kernel.values[size_t(value)].name, nameOf(type));
+  }
+
+  std::string addPanel(const EpilogueInput &input) {
+    const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
+    reference[size_t(input.value)] = element(name);
+    return fmt::format("const float (&{})[8], ", name);
+  }
+
+  void addInput(const EpilogueInput &input) {
+    checkType(input.value);
+    const std::string &pointer = context.inputs.at(input.input);
+    const Value &value = kernel.values[size_t(input.value)];
+    if (input.role == EpilogueRole::scalar) {
+      const std::string name = context.names.claim(value.name + "_v");
+      loads.push_back(declare("const float", name, fmt::format("weft::loadOne({})", pointer)));
+      reference[size_t(input.value)] = name;
+      return;
+    }
+    const std::string load = loadText(input, pointer);
+    if (load.empty()) return addElementwise(input, pointer);
+    headers.insert("weft/fragment.cuh");
+    const std::string name = context.names.claim(value.name + "_v");
+    loads.push_back(declare("const auto", name, load));
+    reference[size_t(input.value)] = element(name + ".at");
+  }
+
+  /// One load of the eight elements; empty where the operand does not lie so.
+  std::string loadText(const EpilogueInput &input, const std::string &pointer) {
+    const Layout &layout = context.configuration.inputs[input.input];
+    if (input.role == EpilogueRole::result) {
+      if (!liesAsResult(input.value, layout)) return "";
+      return fmt::format("weft::loadFragment<{}>({}, {})", matrixArguments(), memberOf(pointer), at);
+    }
+    if (input.role == EpilogueRole::mixed || !isContiguous(input, layout)) return "";
+    const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup);
+    return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows", context.product, isColumns ? "n" : "m", pointer, at);
+  }
+
+  std::string matrixArguments() const {
+    const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
+    const bool isPaired = pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
+    return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.product, isPaired);
+  }
+  std::string memberOf(const std::string &pointer) const {
+    return strides.batch == 1 ? pointer : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.product);
+  }
+
+  std::map<int, int64_t> stridesByAxis(int value, const Layout &layout) const {
+    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+    std::vector<int64_t> extents;
+    for (int axis : axes) extents.push_back(extent(axis));
+    const std::vector<int64_t> own = stridesOf(layout, extents);
+    std::map<int, int64_t> result;
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (extents[i] > 1) result[axes[i]] = own[i];
+    return result;
+  }
+  bool liesAsResult(int value, const Layout &layout) const {
+    return stridesByAxis(value, layout) == stridesByAxis(kernel.outputs[0], context.configuration.outputs[0]);
+  }
+  /// Whether the axes of its group merge to one with stride 1.
+  bool isContiguous(const EpilogueInput &input, const Layout &layout) const {
+    const std::map<int, int64_t> own = stridesByAxis(input.value, layout);
+    const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
+    int64_t expected = 1;
+    for (auto axis = group.rbegin(); axis != group.rend(); expected *= extent(*axis++))
+      if (own.at(*axis) != expected) return false;
+    return true;
+  }
+
+  /// Element by element, at the sum of coordinates times strides.
+  void addElementwise(const EpilogueInput &input, const std::string &pointer) {
+    std::vector<std::string> terms;
+    for (const auto &[axis, stride] : stridesByAxis(input.value, context.configuration.inputs[input.input])) {
+      const std::string index = coordinate(axis, true);
+      terms.push_back(stride == 1 ? asOperand(index) : fmt::format("weft::Offset({}) * {}", index, stride));
+    }
+    headers.insert("weft/fragment.cuh");
+    const std::string inside = fmt::format("{} < {}.m && {} < {}.n", elementIndex(rowGroup()), context.product, elementIndex(columnGroup()), context.product);
+    const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
+    elements.push_back(declare("const float", name, fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, fmt::join(terms, " + "))));
+    reference[size_t(input.value)] = name;
+  }
+
+  // --- ops ---
+
+  void addOp(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    std::vector<std::string> operands;
+    for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
+    const int value = op.results[0];
+    const std::string text = op.name == "dropout" ? dropout(op, index, operands[0]) : filled(withConstants(op), operands);
+    const std::string name = context.names.claim(kernel.values[size_t(value)].name);
+    elements.push_back(declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+    reference[size_t(value)] = name;
+  }
+
+  /// The spelling with named constants for its attributes.
+  std::string withConstants(const BodyOp &op) {
+    std::string text = op.spelling;
+    for (const auto &[attribute, value] : op.attributes) {
+      const std::string hole = "{" + attribute + "}";
+      if (text.find(hole) == std::string::npos) continue;
+      const std::string name = constant("float", attribute, floatLiteral(numberOf(op, attribute)));
+      for (size_t place = text.find(hole); place != std::string::npos; place = text.find(hole)) text.replace(place, hole.size(), name);
+    }
+    if (text.find("weft::slope::") != std::string::npos) headers.insert("weft/slope.cuh");
+    else if (text.find("weft::") != std::string::npos) headers.insert("weft/math.cuh");
+    return text;
+  }
+
+  std::string argument(Parameter::Kind kind, size_t op) {
+    const std::string name = context.names.claim(std::string(nameOf(kind)));
+    result.parameters.push_back({.kind = kind, .index = int(op), .name = name, .type = "unsigned"});
+    return name;
+  }
+
+  /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one Philox call for the eight elements where
+  /// the last two logical axes are the fastest of the fragment's columns and rows, else one an element.
+  std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
+    headers.insert("weft/dropout.cuh");
+    if (key.empty()) {
+      const std::string pointer = context.names.claim("dropoutKey");
+      key = context.names.claim("key");
+      result.parameters.push_back({.kind = Parameter::Kind::dropoutKey, .index = 0, .name = pointer, .type = "weft::DropoutKey"});
+      result.prologue.push_back(declare("const weft::DropoutKey", key, "*" + pointer, "seed and step: a replay must not repeat masks"));
+    }
+    const double p = numberOf(op, "p");
+    const std::string stream = argument(Parameter::Kind::dropoutStream, index);
+    const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)), fmt::format("{} of 65536 draws", p));
+    const std::string scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+    const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
+    const bool isWhole = isFragmentOf(own);
+    const auto index_ = [&](size_t fromEnd) { return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole) : std::string("0"); };
+    const std::string column = index_(1), row = index_(2);
+    std::string outer = outerText(own, !isWhole);
+    if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
+      outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
+    const std::string place = fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
+    if (!isWhole) return fmt::format("weft::kept({}) ? {} * {} : 0.0f", place, x, scale);
+    const std::string kept = context.names.claim("kept");
+    loads.push_back(declare("const auto", kept, fmt::format("weft::keptFragment({})", place)));
+    return fmt::format("{}.at({}) ? {} * {} : 0.0f", kept, e, x, scale);
+  }
+
+  std::string outerText(const std::vector<int> &own, bool ofElement) {
+    std::string outer = "0";
+    for (size_t i = 0; i + 2 < own.size(); ++i) {
+      if (extent(own[i]) == 1) continue;
+      const std::string text = coordinate(own[i], ofElement);
+      outer = outer == "0" ? text : fmt::format("{} * {} + {}", asOperand(outer), context.axes[size_t(own[i])], asOperand(text));
+    }
+    return outer;
+  }
+
+  /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes.
+  bool isFragmentOf(const std::vector<int> &own) const {
+    const auto isFastest = [&](ContractionGroup group, int axis) {
+      const std::vector<int> &axes = groups[group];
+      return !axes.empty() && axes.back() == axis && (axes.size() == 1 || extent(axis) % blockSide == 0);
+    };
+    return own.size() >= 2 && isFastest(columnGroup(), own[own.size() - 1]) && isFastest(rowGroup(), own[own.size() - 2]);
+  }
+
+  // --- outputs ---
+
+  void addOutputs() {
+    for (size_t output = 1; output < kernel.outputs.size(); ++output) {
+      const int value = kernel.outputs[output];
+      checkType(value);
+      if (!liesAsResult(value, context.configuration.outputs[output]))
+        throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name, kernel.values[size_t(value)].name);
+      headers.insert("weft/fragment.cuh");
+      const std::string name = context.names.claim(kernel.values[size_t(value)].name + "_v");
+      loads.push_back(declare("weft::Vec<float, 8>", name));
+      elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
+      stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", matrixArguments(), memberOf(context.outputs.at(output)), name, at)));
+    }
+    checkType(kernel.outputs[0]);
+    const std::string &first = reference[size_t(kernel.outputs[0])];
+    if (first != element(sums)) elements.push_back(assign(element(sums), first));
+  }
+
+  const EpilogueContext &context;
+  const Kernel &kernel;
+  ContractionGroups groups;
+  const MatrixProduct strides;
+  std::vector<std::string> reference;  ///< per value: the expression that names an element of it
+  std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key;
+  std::map<std::string, std::string> constantNames;
+  std::set<std::string> headers;
+  Block loads, elements, stores;
+  ContractionEpilogue result;
+};
+
+}  // namespace
+
+ContractionEpilogue contractionEpilogue(const EpilogueContext &context) { return EpilogueBuilder(context).run(); }
+
+std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region) {
+  const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
+  for (const EpilogueInput &input : region.inputs)
+    if (input.role == EpilogueRole::result && kernel.values[size_t(input.value)].dtype == type) return input.input;
+  return std::nullopt;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,51 @@
+// The epilogue of a fused contraction as statements: what becomes of the eight sums of a lane in a block of 16 x 16 of the
+// result. For every family whose lanes hold sums as mma and wgmma leave them (codegen/device/fragment.cuh).
+#pragma once
+
+#include "codegen/Names.h"
+#include "codegen/Program.h"
+#include "kernel/ContractionRegion.h"
+
+#include <optional>
+
+namespace weft::codegen {
+
+/// What the family has decided and named.
+struct EpilogueContext {
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const ContractionRegion &region;
+  Names &names;
+  std::vector<std::string> axes;     ///< constants with the extents of the kernel's axes
+  std::vector<std::string> inputs;   ///< pointers, one per Kernel::inputs; those of A, B and panelInput are not used
+  std::vector<std::string> outputs;  ///< pointers, one per Kernel::outputs; the first is not used
+  /// A constexpr struct with the members m, n, strideCm and batchStrideC: rows, columns and strides of the result as fragments
+  /// see it, contiguous along columns.
+  std::string product;
+  bool rowsAlongN = false;           ///< the result is contiguous along m: rows of a fragment run along group n
+  std::string fragmentType;          ///< "weft::hopper::Fragment": members batch, row, column
+  std::optional<size_t> panelInput = {};  ///< the input whose eight elements the skeleton hands to the epilogue
+};
+
+/// A function `float (&sums)[8], [const float (&operand)[8],] const Fragment &at` that replaces the sums by elements of the
+/// first output and stores the other outputs itself.
+struct ContractionEpilogue {
+  std::vector<std::string> headers = {};
+  std::vector<ConstantLine> constants = {};
+  std::vector<Parameter> parameters = {};  ///< dropout: key, streams, outer rows
+  Block prologue = {};                     ///< before the skeleton is called
+  std::string arguments = {};              ///< the function's parameters
+  Block body = {};
+
+  /// Whether the sums leave as they are.
+  bool isEmpty() const { return body.empty(); }
+};
+
+/// Throws Error(unsupported) naming the value for element types other than f32, f16 and bf16.
+ContractionEpilogue contractionEpilogue(const EpilogueContext &context);
+
+/// The input that is best handed over by the skeleton, which brings panels of tensors stored as the result is: the first
+/// of the result's shape and the first output's element type.
+std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region);
+
+}  // namespace weft::codegen

@@ -1,0 +1,119 @@
+// Breadth first from every contraction over the readers of what the set computes, so that pairs come first.
+#include "passes/fuse/Epilogues.h"
+
+#include "kernel/ContractionRegion.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+
+namespace weft {
+namespace {
+
+/// Accepted sets of one contraction at which the search ends: a long chain has fewer, optimizers behind gradients have more.
+constexpr size_t searchedEpilogues = 24;
+
+class EpilogueSearch {
+public:
+  EpilogueSearch(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules)
+      : flow(flow), options(options), rules(rules) {}
+
+  std::vector<EpilogueAttempt> run() {
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
+      if (flow.ops[op].operatorClass == OperatorClass::contraction && !flow.ops[op].region)
+        grow(op);
+    return std::move(attempts);
+  }
+
+private:
+  void grow(int contraction) {
+    const size_t firstAttempt = attempts.size();
+    std::set<OpSet> tried;
+    std::deque<OpSet> work = {{contraction}};
+    size_t accepted = 0;
+    while (!work.empty()) {
+      const OpSet set = std::move(work.front());
+      work.pop_front();
+      for (int reader : readersOf(set)) {
+        OpSet both = unite(set, {reader});
+        if (!tried.insert(both).second)
+          continue;
+        std::optional<Rejection> rejection = accepted < searchedEpilogues ? reject(both) : bound(searchedEpilogues);
+        attempts.push_back({both, rejection});
+        if (rejection)
+          continue;
+        ++accepted;
+        work.push_back(std::move(both));
+      }
+    }
+    keepBest(firstAttempt);
+  }
+
+  std::set<int> readersOf(const OpSet &set) const {
+    std::set<int> readers;
+    for (int op : set)
+      for (int tensor : flow.ops[op].results)
+        for (int consumer : flow.tensors[tensor].consumers)
+          if (!contains(set, consumer))
+            readers.insert(consumer);
+    return readers;
+  }
+
+  std::optional<Rejection> reject(const OpSet &both) const {
+    if (std::optional<Rejection> chosen = rules.rejectByChoice(both))
+      return chosen;
+    if (std::optional<int> between = rules.opBetween(both))
+      return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
+    Kernel kernel;
+    try {
+      kernel = bindKernel(flow, both).kernel;
+    } catch (const Error &error) {
+      return Rejection{reasons::accessTwice, error.what()};
+    }
+    if (const ContractionRegionAnswer answer = contractionRegion(kernel); !answer.region)
+      return Rejection{reasons::noEpilogue, answer.refusal};
+    if (std::string refusal = options.epilogueRefusal(kernel); !refusal.empty())
+      return Rejection{reasons::contractionEpilogueOff, std::move(refusal)};
+    return std::nullopt;
+  }
+
+  static Rejection bound(size_t epilogues) {
+    return {reasons::candidateBound, std::to_string(epilogues) + " epilogues of a contraction"};
+  }
+
+  /// Rejects all but the best accepted attempts of one contraction.
+  void keepBest(size_t firstAttempt) {
+    std::vector<EpilogueAttempt *> accepted;
+    for (size_t attempt = firstAttempt; attempt < attempts.size(); ++attempt)
+      if (!attempts[attempt].rejection)
+        accepted.push_back(&attempts[attempt]);
+    const auto isInside = [](const OpSet &set, const OpSet &other) {
+      return set.size() < other.size() && std::ranges::includes(other, set);
+    };
+    const auto rank = [&](const EpilogueAttempt *attempt) {
+      const OpSet &ops = attempt->ops;
+      const bool isWhole = std::ranges::none_of(accepted, [&](const EpilogueAttempt *other) { return isInside(ops, other->ops); });
+      return std::tuple(!rules.isForced(ops), !isWhole, ops.size() > 2, -std::ssize(ops));
+    };
+    std::vector<std::pair<decltype(rank(nullptr)), EpilogueAttempt *>> ranked;
+    for (EpilogueAttempt *attempt : accepted)
+      ranked.emplace_back(rank(attempt), attempt);
+    std::ranges::stable_sort(ranked, {}, [](const auto &entry) { return entry.first; });
+    for (size_t place = static_cast<size_t>(options.maxEpilogues); place < ranked.size(); ++place)
+      ranked[place].second->rejection = bound(static_cast<size_t>(options.maxEpilogues));
+  }
+
+  const Dataflow &flow;
+  const FuseOptions &options;
+  const FusionRules &rules;
+  std::vector<EpilogueAttempt> attempts;
+};
+
+}  // namespace
+
+std::vector<EpilogueAttempt> proposeEpilogues(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules) {
+  return EpilogueSearch(flow, options, rules).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// Contractions with what follows them: the sets of ops that one kernel may compute because it has the contraction's sums in
+// registers. A search of its own, since a contraction does not walk its result's iteration space as loops do: what may join is
+// what kernel/ContractionRegion.h recognises and a kernel family of the target takes.
+#pragma once
+
+#include "passes/fuse/FusionRules.h"
+
+#include <optional>
+#include <vector>
+
+namespace weft {
+
+/// A contraction and ops that follow it, each of which needs its result.
+struct EpilogueAttempt {
+  OpSet ops;
+  std::optional<Rejection> rejection = {};
+};
+
+/// Every attempt, contraction by contraction in the order of the ops. What no family takes is not grown further; of many
+/// accepted epilogues of one contraction FuseOptions::maxEpilogues are kept: whole ones first, single ops next, and F070 says so.
+/// Expects FuseOptions::epilogueRefusal to be set.
+std::vector<EpilogueAttempt> proposeEpilogues(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules);
+
+}  // namespace weft

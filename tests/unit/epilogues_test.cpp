@@ -1,0 +1,205 @@
+// Proposals of contractions with what follows them, on plain dataflow graphs: which sets, which reasons, and that loop kernels of
+// the same ops stay as they are.
+#include "passes/fuse/Fusion.h"
+
+#include "kernel/ContractionRegion.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace weft;
+
+namespace {
+
+/// Graphs by axis letters; every axis has the extent of its letter.
+class FlowBuilder {
+public:
+  explicit FlowBuilder(std::map<char, int64_t> extents) : extents(std::move(extents)) {}
+
+  int argument(const std::string &name, const std::string &letters) { return tensor(name, letters, -1); }
+
+  int contract(const std::string &name, int a, const std::string &lettersA, int b, const std::string &lettersB, const std::string &letters) {
+    const int result = op("contract", OperatorClass::contraction, {{a, lettersA}, {b, lettersB}}, name, letters);
+    flow.ops.back().attributes["spec"] = lettersA + "," + lettersB + "->" + letters;
+    return result;
+  }
+  int map(const std::string &op, const std::string &name, const std::vector<std::pair<int, std::string>> &operands, const std::string &letters) {
+    const int result = this->op(op, OperatorClass::elementwise, operands, name, letters);
+    flow.ops.back().spelling = "{0}";
+    return result;
+  }
+  /// Reduces the last axis of what it reads.
+  int norm(const std::string &name, int x, const std::string &letters) {
+    const int result = op("softmax", OperatorClass::normalization, {{x, letters}}, name, letters);
+    flow.ops.back().reduced = {static_cast<int>(letters.size()) - 1};
+    flow.ops.back().independent.pop_back();
+    return result;
+  }
+  Dataflow build(const std::vector<int> &leaving) {
+    for (int tensor : leaving) flow.tensors[tensor].leaves = true;
+    return flow;
+  }
+  Dataflow flow;
+
+private:
+  int tensor(const std::string &name, const std::string &letters, int producer) {
+    FlowTensor added{.name = name, .dtype = DType::f16, .axes = {}, .producer = producer, .consumers = {}};
+    for (char letter : letters) added.axes.push_back({std::string(1, letter), extents.at(letter)});
+    flow.tensors.push_back(added);
+    return static_cast<int>(flow.tensors.size()) - 1;
+  }
+  int op(const std::string &name, OperatorClass operatorClass, const std::vector<std::pair<int, std::string>> &operands,
+         const std::string &result, const std::string &letters) {
+    const int number = static_cast<int>(flow.ops.size());
+    std::string axes = letters;
+    for (const auto &[operand, own] : operands)
+      for (char letter : own)
+        if (axes.find(letter) == std::string::npos) axes += letter;
+    const auto mapped = [&](const std::string &own) {
+      std::vector<int> local;
+      for (char letter : own) local.push_back(static_cast<int>(axes.find(letter)));
+      return local;
+    };
+    FlowOp added;
+    added.name = name;
+    added.label = result;
+    added.operatorClass = operatorClass;
+    added.resultAxes = {mapped(letters)};
+    added.independent = mapped(letters);
+    added.reduced = mapped(axes.substr(letters.size()));
+    added.number = number;
+    for (const auto &[operand, own] : operands) {
+      added.operands.push_back(operand);
+      added.operandAxes.push_back(mapped(own));
+      std::vector<int> &consumers = flow.tensors[operand].consumers;
+      if (consumers.empty() || consumers.back() != number) consumers.push_back(number);
+    }
+    added.results = {tensor(result, letters, number)};
+    flow.ops.push_back(added);
+    return flow.ops.back().results.front();
+  }
+
+  std::map<char, int64_t> extents;
+};
+
+/// x w -> bias -> dropout -> residual -> softmax, as the end of an attention layer.
+Dataflow attentionEnd() {
+  FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
+  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"), beta = graph.argument("beta", "u"), rest = graph.argument("rest", "ju");
+  const int product = graph.contract("product", x, "ji", w, "iu", "ju");
+  const int biased = graph.map("bias", "biased", {{product, "ju"}, {beta, "u"}}, "ju");
+  const int kept = graph.map("tanh", "kept", {{biased, "ju"}}, "ju");
+  const int sum = graph.map("residual", "sum", {{kept, "ju"}, {rest, "ju"}}, "ju");
+  const int y = graph.norm("y", sum, "ju");
+  return graph.build({y});
+}
+
+FuseOptions takingAll() {
+  FuseOptions options;
+  options.epilogueRefusal = [](const Kernel &) { return std::string(); };
+  return options;
+}
+
+std::vector<std::vector<int>> candidatesWith(const FusionResult &result, int op) {
+  std::vector<std::vector<int>> found;
+  for (const FusionCandidate &candidate : result.candidates)
+    if (candidate.ops.size() > 1 && std::ranges::find(candidate.ops, op) != candidate.ops.end()) found.push_back(candidate.ops);
+  return found;
+}
+
+std::string verdict(const FusionResult &result, const std::vector<int> &ops) {
+  for (const FusionRecord &record : result.records)
+    if (record.ops == ops) return describe(record);
+  return "no record";
+}
+
+}  // namespace
+
+TEST_CASE("without a target nothing is fused into a contraction") {
+  const FusionResult result = proposeFusions(attentionEnd(), FuseOptions{});
+  CHECK(candidatesWith(result, 0).empty());
+  CHECK(verdict(result, {0, 1}) == "F021 contraction-epilogue-off (product)");
+}
+
+TEST_CASE("a target that takes epilogues gets every prefix, and loop kernels stay") {
+  const Dataflow flow = attentionEnd();
+  const FusionResult before = proposeFusions(flow, FuseOptions{}), after = proposeFusions(flow, takingAll());
+  CHECK(candidatesWith(after, 0) == std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}});
+  CHECK(verdict(after, {0, 1, 2, 3}) == "accepted");
+  CHECK(verdict(after, {0, 1, 2, 3, 4}) == "F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)");
+  std::vector<std::vector<int>> loops;
+  for (const FusionCandidate &candidate : after.candidates)
+    if (candidate.ops.size() == 1 || candidate.ops.front() != 0) loops.push_back(candidate.ops);
+  std::vector<std::vector<int>> expected;
+  for (const FusionCandidate &candidate : before.candidates) expected.push_back(candidate.ops);
+  CHECK(loops == expected);
+}
+
+TEST_CASE("bytes saved by an epilogue: the product is never stored") {
+  const FusionResult result = proposeFusions(attentionEnd(), takingAll());
+  for (const FusionRecord &record : result.records) {
+    if (record.ops == std::vector<int>{0, 1}) CHECK(record.savedBytes == 2 * 6 * 8 * 2);
+    if (record.ops == std::vector<int>{0, 1, 2, 3}) CHECK(record.savedBytes == 6 * 6 * 8 * 2);
+  }
+}
+
+TEST_CASE("what no family takes is not grown, and says why") {
+  FuseOptions options;
+  int asked = 0;
+  options.epilogueRefusal = [&](const Kernel &kernel) {
+    ++asked;
+    return kernel.body.size() > 2 ? "one op is enough" : "";
+  };
+  const FusionResult result = proposeFusions(attentionEnd(), options);
+  CHECK(candidatesWith(result, 0) == std::vector<std::vector<int>>{{0, 1}});
+  CHECK(verdict(result, {0, 1, 2}) == "F021 contraction-epilogue-off (one op is enough)");
+  CHECK(verdict(result, {0, 1, 2, 3}) == "no record");
+  CHECK(asked == 2);
+}
+
+TEST_CASE("rules and options hold for contractions") {
+  FuseOptions paper = takingAll();
+  paper.rules = FuseRules::paper;
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), paper), 0).empty());
+  CHECK(verdict(proposeFusions(attentionEnd(), paper), {0, 1}) == "F020 contraction (product)");
+  FuseOptions apart = takingAll();
+  apart.forbidden = {{0, 2}};
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), apart), 0) == std::vector<std::vector<int>>{{0, 1}});
+  CHECK(verdict(proposeFusions(attentionEnd(), apart), {0, 1, 2}) == "F050 forbidden-by-option (0,2)");
+  FuseOptions none = takingAll();
+  none.rules = FuseRules::none;
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), none), 0).empty());
+  none.forced = {{0, 1}};
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), none), 0) == std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}});
+  FuseOptions few = takingAll();
+  few.maxEpilogues = 1;
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), few), 0) == std::vector<std::vector<int>>{{0, 1, 2, 3}});
+  CHECK(verdict(proposeFusions(attentionEnd(), few), {0, 1}) == "F070 candidate-bound (1 epilogues of a contraction)");
+}
+
+TEST_CASE("what a contraction reads, and what stands beside it, is no part of its kernel") {
+  FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
+  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"), v = graph.argument("v", "iu");
+  const int before = graph.map("relu", "before", {{x, "ji"}}, "ji");
+  const int first = graph.contract("first", before, "ji", w, "iu", "ju");
+  const int second = graph.contract("second", before, "ji", v, "iu", "ju");
+  const int gated = graph.map("mul", "gated", {{first, "ju"}, {second, "ju"}}, "ju");
+  const FusionResult result = proposeFusions(graph.build({gated}), takingAll());
+  CHECK(verdict(result, {0, 1}) == "F022 contraction-prologue (first)");
+  CHECK(verdict(result, {1, 2}) == "F023 beside-contraction (first)");
+  CHECK(verdict(result, {1, 3}) == "accepted");  // the other product comes from memory
+  CHECK(verdict(result, {2, 3}) == "accepted");
+  CHECK(candidatesWith(result, 1) == std::vector<std::vector<int>>{{1, 3}});
+}
+
+TEST_CASE("a path that leaves the set forbids it") {
+  FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
+  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu");
+  const int product = graph.contract("product", x, "ji", w, "iu", "ju");
+  const int shares = graph.norm("shares", product, "ju");
+  const int weighted = graph.map("mul", "weighted", {{product, "ju"}, {shares, "ju"}}, "ju");
+  const FusionResult result = proposeFusions(graph.build({weighted}), takingAll());
+  CHECK(verdict(result, {0, 2}) == "F030 would-create-cycle (shares)");
+  CHECK(candidatesWith(result, 0).empty());
+}
