@@ -25,7 +25,8 @@ std::string filled(std::string text, const std::vector<std::string> &operands) {
 class EpilogueBuilder {
 public:
   explicit EpilogueBuilder(const EpilogueContext &context)
-      : context(context), kernel(context.kernel), groups(contractionGroups(kernel, {context.region.a, context.region.b, context.region.c})),
+      : context(context), kernel(context.kernel),
+        groups(contractionGroups(kernel, {context.region.a, context.region.b, context.region.c})),
         strides(matrixProduct(kernel, context.configuration).value()) {
     for (std::string *name : {&sums, &at, &e}) *name = context.names.claim(*name);
     reference.resize(kernel.values.size());
@@ -75,7 +76,9 @@ private:
       const std::vector<int> &axes = groups[group];
       const auto found = std::ranges::find(axes, axis);
       if (found == axes.end()) continue;
-      std::string text = group == batchGroup ? at + ".batch" : ofElement ? elementIndex(group) : at + (group == rowGroup() ? ".row" : ".column");
+      std::string text = group == batchGroup ? at + ".batch"
+                         : ofElement         ? elementIndex(group)
+                                             : at + (group == rowGroup() ? ".row" : ".column");
       std::vector<std::string> faster;
       for (auto other = found + 1; other != axes.end(); ++other) faster.push_back(context.axes[size_t(*other)]);
       if (faster.size() == 1) text = fmt::format("{} / {}", text, faster[0]);
@@ -83,7 +86,8 @@ private:
       if (found != axes.begin()) text = fmt::format("{} % {}", text, context.axes[size_t(axis)]);
       return text;
     }
-    throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result", kernel.name, kernel.axes[size_t(axis)].name);
+    throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result", kernel.name,
+                             kernel.axes[size_t(axis)].name);
   }
 
   /// "row": of the element of the loop, declared at its first use.
@@ -93,7 +97,8 @@ private:
     if (name.empty()) {
       name = context.names.claim(isRow ? "row" : "column");
       const std::string_view member = isRow ? "row" : "column";
-      elements.insert(elements.begin(), declare("const int", name, fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+      elements.insert(elements.begin(),
+                      declare("const int", name, fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
     }
     return name;
   }
@@ -151,16 +156,20 @@ private:
     const Layout &layout = context.configuration.inputs[input.input];
     if (input.role == EpilogueRole::result) {
       if (!liesAsResult(input.value, layout)) return "";
-      return fmt::format("weft::loadFragment<{}>({}, {})", matrixArguments(), memberOf(pointer), at);
+      return fmt::format("weft::loadFragment<{}>({}, {})", matrixArguments(input.value, layout), memberOf(pointer), at);
     }
-    if (input.role == EpilogueRole::mixed || !isContiguous(input, layout)) return "";
+    if (input.role == EpilogueRole::mixed || !isContiguous(input, layout) || !holdsPairs(input.value, layout)) return "";
     const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup);
     return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows", context.product, isColumns ? "n" : "m", pointer, at);
   }
 
-  std::string matrixArguments() const {
+  /// Whether two neighbouring elements at an even place are one access.
+  bool holdsPairs(int value, const Layout &layout) const {
+    return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
+  }
+  std::string matrixArguments(int value, const Layout &layout) const {
     const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
-    const bool isPaired = pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
+    const bool isPaired = holdsPairs(value, layout) && pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
     return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.product, isPaired);
   }
   std::string memberOf(const std::string &pointer) const {
@@ -198,9 +207,11 @@ private:
       terms.push_back(stride == 1 ? asOperand(index) : fmt::format("weft::Offset({}) * {}", index, stride));
     }
     headers.insert("weft/fragment.cuh");
-    const std::string inside = fmt::format("{} < {}.m && {} < {}.n", elementIndex(rowGroup()), context.product, elementIndex(columnGroup()), context.product);
+    const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
+    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.product);
     const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
-    elements.push_back(declare("const float", name, fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, fmt::join(terms, " + "))));
+    elements.push_back(declare("const float", name,
+                               fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, fmt::join(terms, " + "))));
     reference[size_t(input.value)] = name;
   }
 
@@ -224,7 +235,8 @@ private:
       const std::string hole = "{" + attribute + "}";
       if (text.find(hole) == std::string::npos) continue;
       const std::string name = constant("float", attribute, floatLiteral(numberOf(op, attribute)));
-      for (size_t place = text.find(hole); place != std::string::npos; place = text.find(hole)) text.replace(place, hole.size(), name);
+      for (size_t place = text.find(hole); place != std::string::npos; place = text.find(hole))
+        text.replace(place, hole.size(), name);
     }
     if (text.find("weft::slope::") != std::string::npos) headers.insert("weft/slope.cuh");
     else if (text.find("weft::") != std::string::npos) headers.insert("weft/math.cuh");
@@ -244,17 +256,22 @@ private:
     if (key.empty()) {
       const std::string pointer = context.names.claim("dropoutKey");
       key = context.names.claim("key");
-      result.parameters.push_back({.kind = Parameter::Kind::dropoutKey, .index = 0, .name = pointer, .type = "weft::DropoutKey"});
-      result.prologue.push_back(declare("const weft::DropoutKey", key, "*" + pointer, "seed and step: a replay must not repeat masks"));
+      result.parameters.push_back(
+          {.kind = Parameter::Kind::dropoutKey, .index = 0, .name = pointer, .type = "weft::DropoutKey"});
+      result.prologue.push_back(declare("const weft::DropoutKey", key, "*" + pointer,
+                                        "seed and step: a replay must not repeat masks"));
     }
     const double p = numberOf(op, "p");
     const std::string stream = argument(Parameter::Kind::dropoutStream, index);
-    const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)), fmt::format("{} of 65536 draws", p));
+    const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
+                                           fmt::format("{} of 65536 draws", p));
     const std::string scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
     const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
     const bool isWhole = isFragmentOf(own);
-    const auto index_ = [&](size_t fromEnd) { return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole) : std::string("0"); };
-    const std::string column = index_(1), row = index_(2);
+    const auto indexOf = [&](size_t fromEnd) {
+      return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole) : std::string("0");
+    };
+    const std::string column = indexOf(1), row = indexOf(2);
     std::string outer = outerText(own, !isWhole);
     if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
@@ -291,12 +308,15 @@ private:
       const int value = kernel.outputs[output];
       checkType(value);
       if (!liesAsResult(value, context.configuration.outputs[output]))
-        throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name, kernel.values[size_t(value)].name);
+        throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name,
+                                 kernel.values[size_t(value)].name);
       headers.insert("weft/fragment.cuh");
       const std::string name = context.names.claim(kernel.values[size_t(value)].name + "_v");
       loads.push_back(declare("weft::Vec<float, 8>", name));
       elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
-      stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", matrixArguments(), memberOf(context.outputs.at(output)), name, at)));
+      stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})",
+                                            matrixArguments(value, context.configuration.outputs[output]),
+                                            memberOf(context.outputs.at(output)), name, at)));
     }
     checkType(kernel.outputs[0]);
     const std::string &first = reference[size_t(kernel.outputs[0])];

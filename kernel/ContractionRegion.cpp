@@ -52,7 +52,8 @@ private:
       const int value = kernel.inputs[input];
       const bool isOfProduct = value == region.a || value == region.b;
       const BodyOp *reader = readerInEpilogue(value);
-      if (isOfProduct && reader) return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction", kernel.values[value].name));
+      if (isOfProduct && reader)
+        return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction", kernel.values[value].name));
       if (isOfProduct || !reader) continue;
       const std::set<int> axes = longAxes(value);
       if (!std::ranges::includes(resultAxes, axes))
