@@ -61,9 +61,9 @@ public:
     return result;
   }
 
+  const CostModel &modelled() const override { return *analytic; }
   const Device &device() const override { return analytic->device(); }
   std::string description() const override { return fmt::format("{} ({}, {} rows)", name, device().name, profile.rowCount()); }
-  bool isSeparable(const Kernel &kernel) const override { return !strict && measured(kernel).empty(); }
   bool hasMeasurements() const override { return true; }
   bool admitsModelled() const override { return !strict; }
 

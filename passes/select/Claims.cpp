@@ -115,32 +115,42 @@ LayerClaims Claims::of(const Layer &layer) const {
   return claims;
 }
 
+const LayerClaims::Share &LayerClaims::shareOf(const Tracked &tracked, LayoutMask mask) {
+  if (tracked.shares.empty()) tracked.shares.resize(size_t(1) << tracked.transposes.size());
+  Share &share = tracked.shares[mask];
+  if (share.isKnown) return share;
+  share.isKnown = true;
+  std::vector<double> losses;
+  double sum = 0, transpose = infinite;
+  for (const Reader &reader : tracked.readers) {
+    double least = infinite;
+    for (size_t l = 0; l < reader.losses.size(); ++l)
+      if (mask >> l & 1) least = std::min(least, reader.losses[l]);
+    losses.push_back(least);
+    sum += least;
+  }
+  if (sum <= 0) return share;
+  for (size_t l = 0; l < tracked.transposes.size(); ++l)
+    if (mask >> l & 1) transpose = std::min(transpose, tracked.transposes[l]);
+  share.cost = std::min(sum, transpose);
+  // What one transpose may pay for is shared among the readers, so that no part of it counts twice.
+  for (size_t r = 0; r < losses.size(); ++r)
+    share.ofReaders.push_back(sum < infinite ? losses[r] * (share.cost / sum) : r == 0 ? share.cost : 0);
+  return share;
+}
+
 LayerClaims::Forecast LayerClaims::of(const Masks &masks) const {
   Forecast forecast;
-  thread_local std::vector<double> most, losses;
+  thread_local std::vector<double> most;
   most.assign(static_cast<size_t>(groups), 0);
   for (size_t i = 0; i < tracked.size(); ++i) {
-    const Tracked &one = tracked[i];
-    double sum = 0, transpose = infinite;
-    losses.clear();
-    for (const Reader &reader : one.readers) {
-      double least = infinite;
-      for (size_t l = 0; l < reader.losses.size(); ++l)
-        if (masks[i] >> l & 1) least = std::min(least, reader.losses[l]);
-      losses.push_back(least);
-      sum += least;
-    }
-    if (sum <= 0) continue;
-    for (size_t l = 0; l < one.transposes.size(); ++l)
-      if (masks[i] >> l & 1) transpose = std::min(transpose, one.transposes[l]);
-    const double cost = std::min(sum, transpose);
-    if (!(cost < infinite)) return {infinite, infinite};
-    forecast.likely += cost;
-    // What one transpose may pay for is shared among the readers, so that no part of it counts twice.
-    for (size_t r = 0; r < losses.size(); ++r) {
-      const double share = sum < infinite ? losses[r] * (cost / sum) : r == 0 ? cost : 0;
-      double &dearest = most[static_cast<size_t>(one.readers[r].group)];
-      dearest = std::max(dearest, share);
+    const Share &share = shareOf(tracked[i], masks[i]);
+    if (share.ofReaders.empty()) continue;
+    if (!(share.cost < infinite)) return {infinite, infinite};
+    forecast.likely += share.cost;
+    for (size_t r = 0; r < share.ofReaders.size(); ++r) {
+      double &dearest = most[static_cast<size_t>(tracked[i].readers[r].group)];
+      dearest = std::max(dearest, share.ofReaders[r]);
     }
   }
   for (const double seconds : most) forecast.least += seconds;

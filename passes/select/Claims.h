@@ -11,7 +11,7 @@
 
 namespace weft::select {
 
-/// Claims on the live tensors of one layer.
+/// Claims on the live tensors of one layer. Not to be asked from several threads.
 class LayerClaims {
 public:
   struct Forecast {
@@ -26,10 +26,18 @@ private:
     int group = -1;
     std::vector<double> losses = {};  ///< by layout of the tensor
   };
+  /// What one tensor costs where it exists in the layouts of one mask.
+  struct Share {
+    bool isKnown = false;
+    double cost = 0;
+    std::vector<double> ofReaders = {};  ///< empty where the cost is zero
+  };
   struct Tracked {
     std::vector<Reader> readers = {};
     std::vector<double> transposes = {};  ///< by layout: the cheapest transpose out of it
+    mutable std::vector<Share> shares = {};  ///< by mask, as they are asked for
   };
+  static const Share &shareOf(const Tracked &tracked, LayoutMask mask);
   std::vector<Tracked> tracked;
   int groups = 0;
 };

@@ -11,7 +11,7 @@
 namespace weft::select {
 
 struct Node {
-  OpSet finished;
+  int layer = 0;       ///< of the cover; the start and the goal belong to none
   int transposes = 0;  ///< made since the state that this node belongs to
 };
 
@@ -53,8 +53,8 @@ struct Selection::Graph {
 /// First pass: fills cover, nodes, edges, lowerBound, the rough plan and the counts of `statistics`.
 void searchRoughly(Selection::Graph &graph);
 /// Second pass: replaces nodes and edges by those that are left within the rough plan's time, if that is needed to prove
-/// that no plan is faster.
-void searchExactly(Selection::Graph &graph);
+/// that no plan is faster than `rival` seconds, which some plan takes, perhaps of another variant.
+void searchExactly(Selection::Graph &graph, double rival);
 
 /// Sorts edges, orders nodes, runs the shortest paths. Throws Error(unsupported) if the goal is not reached.
 void solve(Selection::Graph &graph);

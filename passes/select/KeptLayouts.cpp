@@ -54,6 +54,7 @@ void Prices::keepLayouts() {
 void Prices::findBests(int index) {
   const auto c = static_cast<size_t>(index);
   const Kernel &kernel = problem.candidates[c].kernel;
+  const CostModel &pricer = model.modelled();
   CandidatePrices &prices = candidates[c];
   const auto offer = [&](size_t operand, const Layout &layout, double seconds, bool isRun) {
     Best &best = bestByLayout[c][operand].try_emplace(withoutOffset(layout)).first->second;
@@ -69,7 +70,7 @@ void Prices::findBests(int index) {
   for (size_t s = 0; s < prices.pricedSpaces; ++s) {
     const ConfigurationSpace &space = prices.spaces[s];
     const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
-    const bool bySum = space.tuples.empty() && (model.isSeparable(kernel) || configurations > maximumPricedOneByOne);
+    const bool bySum = space.tuples.empty() && (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne);
     if (bySum) {
       const LoopTable table(kernel, model.device(), space, space.choices);
       for (size_t row = 0; row < table.knobsCount(); ++row) {
@@ -83,7 +84,7 @@ void Prices::findBests(int index) {
     forEachTuple(space, [&](const LayoutTuple &tuple) {
       double seconds = infinite;
       for (const Knobs &knobs : space.knobs)
-        if (isUseful(kernel, tuple, knobs)) seconds = std::min(seconds, model.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds);
+        if (isUseful(kernel, tuple, knobs)) seconds = std::min(seconds, pricer.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds);
       offerTuple(tuple, seconds, space.family != familyOf(ViewKnobs{}));
       return true;
     });

@@ -6,13 +6,16 @@
 
 namespace weft::select {
 
-const std::vector<Outcome> &Outcomes::of(int candidate, const Masks &inputs, const std::vector<bool> &matters) {
-  const auto [entry, isNew] = found.try_emplace({candidate, inputs, matters});
+const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs, const std::vector<bool> &matters) {
+  key.assign(reinterpret_cast<const char *>(&candidate), sizeof candidate);
+  key.append(inputs.begin(), inputs.end());
+  for (const bool one : matters) key.push_back(one ? 1 : 0);
+  const auto [entry, isNew] = found.try_emplace(key);
   if (isNew) entry->second = find(candidate, inputs, matters);
   return entry->second;
 }
 
-std::vector<Outcome> Outcomes::find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const {
+Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const {
   const CandidatePrices &table = prices.candidate(candidate);
   const size_t operands = table.choices.size();
   /// Per operand and choice: seconds of the transpose it needs, and its part of the key: which layout must be told apart.
@@ -42,12 +45,15 @@ std::vector<Outcome> Outcomes::find(int candidate, const Masks &inputs, const st
     Outcome &outcome = best[key];
     if (seconds < outcome.seconds) outcome.seconds = seconds, outcome.entry = entry;
   }
-  std::vector<Outcome> result;
+  Ranked result;
   for (auto &[ignored, outcome] : best) {
     complete(outcome, candidate, inputs);
-    result.push_back(std::move(outcome));
+    result.all.push_back(std::move(outcome));
   }
-  std::stable_sort(result.begin(), result.end(), [](const Outcome &a, const Outcome &b) { return a.forecast < b.forecast; });
+  std::stable_sort(result.all.begin(), result.all.end(), [](const Outcome &a, const Outcome &b) { return a.forecast < b.forecast; });
+  result.leastFrom.resize(result.all.size());
+  for (size_t i = result.all.size(); i-- > 0;)
+    result.leastFrom[i] = std::min(result.all[i].seconds, i + 1 < result.all.size() ? result.leastFrom[i + 1] : infinite);
   return result;
 }
 

@@ -3,8 +3,7 @@
 
 #include "passes/select/Prices.h"
 
-#include <map>
-#include <tuple>
+#include <unordered_map>
 
 namespace weft::select {
 
@@ -24,17 +23,22 @@ class Outcomes {
 public:
   Outcomes(const Problem &problem, const Prices &prices) : problem(problem), prices(prices) {}
 
-  /// The cheapest way for every combination of output layouts and of copies that outlive the kernel; sorted by forecast.
+  struct Ranked {
+    std::vector<Outcome> all;            ///< sorted by forecast
+    std::vector<double> leastFrom = {};  ///< per outcome: the least seconds of it and those behind it
+  };
+  /// The cheapest way for every combination of output layouts and of copies that outlive the kernel.
   /// `inputs`: layouts in which each input exists; `matters`: per operand, whether its layout is remembered afterwards.
-  const std::vector<Outcome> &of(int candidate, const Masks &inputs, const std::vector<bool> &matters);
+  const Ranked &of(int candidate, const Masks &inputs, const std::vector<bool> &matters);
 
 private:
-  std::vector<Outcome> find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const;
+  Ranked find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const;
   void complete(Outcome &outcome, int candidate, const Masks &inputs) const;
 
   const Problem &problem;
   const Prices &prices;
-  std::map<std::tuple<int, Masks, std::vector<bool>>, std::vector<Outcome>> found;
+  std::string key;                                ///< of the last question; kept for its memory
+  std::unordered_map<std::string, Ranked> found;  ///< by candidate, masks and what matters
 };
 
 }  // namespace weft::select

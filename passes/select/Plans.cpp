@@ -17,8 +17,10 @@ namespace {
 void orderNodes(Selection::Graph &graph) {
   graph.order.resize(graph.nodes.size());
   std::iota(graph.order.begin(), graph.order.end(), 0);
+  std::vector<int> finished;
+  for (const Layer &layer : graph.cover->layers()) finished.push_back(layer.finished.size());
   std::vector<std::pair<int, int>> rank;
-  for (const Node &node : graph.nodes) rank.emplace_back(node.finished.size(), node.transposes);
+  for (const Node &node : graph.nodes) rank.emplace_back(finished[static_cast<size_t>(node.layer)], node.transposes);
   rank[static_cast<size_t>(graph.start)] = {-1, 0};
   rank[static_cast<size_t>(graph.goal)] = {OpSet::capacity + 1, 0};
   std::stable_sort(graph.order.begin(), graph.order.end(),
@@ -111,8 +113,10 @@ std::vector<int> shortestPath(const Selection::Graph &graph) {
 
 [[noreturn]] void reportUnreached(const Selection::Graph &graph) {
   OpSet furthest;
-  for (size_t node = 0; node < graph.nodes.size(); ++node)
-    if (graph.forward[node] < infinite && graph.nodes[node].finished.size() > furthest.size()) furthest = graph.nodes[node].finished;
+  for (size_t node = 0; node < graph.nodes.size(); ++node) {
+    const OpSet &finished = graph.cover->layers()[static_cast<size_t>(graph.nodes[node].layer)].finished;
+    if (graph.forward[node] < infinite && finished.size() > furthest.size()) furthest = finished;
+  }
   const int op = (OpSet::firstOps(static_cast<int>(graph.problem.ops.size())) - furthest).lowest();
   if (op < 0) throw Error::unsupported("'{}': no transpose brings the results into the asked layouts", graph.problem.name);
   throw Error::unsupported("'{}': no kernel takes op {} '{}' under these pins and fusions", graph.problem.name, op,

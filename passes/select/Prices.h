@@ -14,7 +14,7 @@ namespace weft::select {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 /// Kept layouts of a tensor fit the bits of a mask.
-using LayoutMask = uint32_t;
+using LayoutMask = uint8_t;
 constexpr size_t maximumLayouts = 8;
 
 /// Prices nearer to each other than this share are ties: nobody could measure the difference.
@@ -115,8 +115,11 @@ private:
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
   LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
   void offerMeasured(CandidatePrices &prices);
-  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space);
-  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space);
+  /// By entry of a table and knobs.
+  using KnownSeconds = std::map<std::pair<size_t, Knobs>, double>;
+  KnownSeconds knownSeconds(const Kernel &kernel, const CandidatePrices &prices) const;
+  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space, const KnownSeconds &known);
+  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space, const KnownSeconds &known);
   // Transposes.cpp
   void priceTransposes(int tensor);
   bool offerMeasuredTransposes(int tensor);

@@ -16,6 +16,8 @@
 #include "passes/select/Outcomes.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 namespace weft::select {
 namespace {
@@ -33,7 +35,35 @@ struct State {
   int node = -1;
   double seconds = infinite;
 };
-using States = std::map<Masks, State>;
+/// The states of one layer: gathered in any order, then sorted by masks.
+class States {
+public:
+  using Entry = std::pair<const Masks *, State>;
+
+  /// Until the states are sorted.
+  State &at(const Masks &masks) { return gathered[masks]; }
+  void sort() {
+    sorted.reserve(gathered.size());
+    for (const auto &[masks, state] : gathered) sorted.emplace_back(&masks, state);
+    std::sort(sorted.begin(), sorted.end(), [](const Entry &a, const Entry &b) { return *a.first < *b.first; });
+  }
+  const std::vector<Entry> &all() const { return sorted; }
+  void keep(const std::vector<bool> &isKept) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sorted.size(); ++i)
+      if (isKept[i]) sorted[kept++] = sorted[i];
+    sorted.resize(kept);
+  }
+
+private:
+  struct Hash {
+    size_t operator()(const Masks &masks) const {
+      return std::hash<std::string_view>()({reinterpret_cast<const char *>(masks.data()), masks.size()});
+    }
+  };
+  std::unordered_map<Masks, State, Hash> gathered;
+  std::vector<Entry> sorted;
+};
 /// States that are never dropped: (layer, masks).
 using Path = std::set<std::pair<int, Masks>>;
 
@@ -58,12 +88,17 @@ public:
     openFirstLayer();
     for (size_t l = 0; l < states.size(); ++l) {
       const Layer &layer = cover.layers()[l];
+      states[l].sort();
       if (cover.isComplete(layer)) {
         close(layer, states[l]);
         continue;
       }
       prune(static_cast<int>(l));
+      bytesOf.clear();
+      for (const auto &[masks, state] : states[l].all()) bytesOf.push_back(copyBytes(layer, *masks));
       for (const Transition &transition : layer.next) expand(static_cast<int>(l), transition);
+      layerClaims[l].reset();
+      transposedNodes.clear();
     }
   }
 
@@ -80,8 +115,8 @@ public:
     }
     Path result;
     for (size_t l = 0; l < states.size(); ++l)
-      for (const auto &[masks, state] : states[l])
-        if (nodes.contains(state.node)) result.insert({static_cast<int>(l), masks});
+      for (const auto &[masks, state] : states[l].all())
+        if (nodes.contains(state.node)) result.insert({static_cast<int>(l), *masks});
     return result;
   }
 
@@ -91,8 +126,8 @@ private:
   bool isFirstPass() const { return path.empty(); }
   const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
-  int addNode(const OpSet &finished, int transposes) {
-    graph.nodes.push_back({.finished = finished, .transposes = transposes});
+  int addNode(int layer, int transposes) {
+    graph.nodes.push_back({.layer = layer, .transposes = transposes});
     cameFrom.push_back(-1);
     return static_cast<int>(graph.nodes.size()) - 1;
   }
@@ -125,8 +160,8 @@ private:
       }
     }
     for (const Masks &start : starts) {
-      const int node = addNode({}, 0);
-      states[0][start] = {node, 0};
+      const int node = addNode(0, 0);
+      states[0].at(start) = {node, 0};
       addEdge({.source = graph.start, .target = node});
     }
   }
@@ -151,39 +186,40 @@ private:
   void prune(int number) {
     struct Ranked {
       double forecast, bound, seconds;
-      const Masks *masks;
+      size_t index;
     };
     const Layer &layer = cover.layers()[static_cast<size_t>(number)];
+    States &here = states[static_cast<size_t>(number)];
     std::vector<Ranked> ranked;
-    for (const auto &[masks, state] : states[static_cast<size_t>(number)]) {
-      const LayerClaims::Forecast forecast = claimsOn(number).of(masks);
-      ranked.push_back({state.seconds + forecast.likely, state.seconds + forecast.least + layer.after, state.seconds, &masks});
+    for (const auto &[masks, state] : here.all()) {
+      const LayerClaims::Forecast forecast = claimsOn(number).of(*masks);
+      ranked.push_back({state.seconds + forecast.likely, state.seconds + forecast.least + layer.after, state.seconds, ranked.size()});
     }
     std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.forecast < b.forecast; });
     std::vector<const Ranked *> kept;
-    std::vector<Masks> dropped;
+    std::vector<bool> isKept(ranked.size(), false);
     int improving = 0, alternatives = 0;
     for (const Ranked &state : ranked) {
-      const bool isOnPath = path.contains({number, *state.masks});
+      const Masks &masks = *here.all()[state.index].first;
+      const bool isOnPath = !path.empty() && path.contains({number, masks});
       const bool mayImprove = !isFirstPass() && state.bound < known * rounding;
       if (!isOnPath && (mayImprove ? improving >= beam : alternatives >= alternativesHere)) {
         ++graph.statistics.beamCut;
         cut = std::min(cut, state.bound);
-        dropped.push_back(*state.masks);
         continue;
       }
       const bool isRoomy = static_cast<int>(kept.size()) < roomyLayer || graph.options.maxMemory;
       if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Ranked *other) {
-            return areTransposesWithin(state.seconds - other->seconds, layer, *other->masks, *state.masks);
+            return areTransposesWithin(state.seconds - other->seconds, layer, *here.all()[other->index].first, masks);
           })) {
         ++graph.statistics.dominated;
-        dropped.push_back(*state.masks);
         continue;
       }
       kept.push_back(&state);
+      isKept[state.index] = true;
       ++(mayImprove ? improving : alternatives);
     }
-    for (const Masks &masks : dropped) states[static_cast<size_t>(number)].erase(masks);
+    here.keep(isKept);
   }
 
   /// What one kernel does between two layers.
@@ -218,21 +254,31 @@ private:
     const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
     const double after = cover.layers()[static_cast<size_t>(transition.target)].after;
     Masks inputs;
-    for (const auto &[masks, state] : states[static_cast<size_t>(number)]) {
+    size_t index = 0;
+    for (const auto &[masks, state] : states[static_cast<size_t>(number)].all()) {
       inputs.clear();
       for (size_t i = 0; i < candidate.inputs.size(); ++i)
-        inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : masks[static_cast<size_t>(context.inputSlots[i])]);
-      int tried = 0;
-      for (const Outcome &outcome : outcomes.of(transition.candidate, inputs, context.matters)) {
+        inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : (*masks)[static_cast<size_t>(context.inputSlots[i])]);
+      const Outcomes::Ranked &ranked = outcomes.of(transition.candidate, inputs, context.matters);
+      const int64_t bytes = bytesOf[index++];
+      for (size_t tried = 0; tried < ranked.all.size(); ++tried) {
+        const Outcome &outcome = ranked.all[tried];
         double bound = state.seconds + outcome.seconds + after;
-        const bool isAlternative = ++tried <= alternativesHere;
+        const bool isAlternative = static_cast<int64_t>(tried) < alternativesHere;
+        if (!isAlternative) {  // whether this one or any behind it may improve
+          const double least = state.seconds + ranked.leastFrom[tried] + after;
+          if (isFirstPass() || !(least < known * rounding)) {
+            cut = std::min(cut, least);
+            break;
+          }
+        }
         bool mayImprove = !isFirstPass() && bound < known * rounding;
         if (!isAlternative && mayImprove) {
-          bound += claimsOn(transition.target).of(targetOf(context, masks, outcome)).least;
+          bound += claimsOn(transition.target).of(targetOf(context, *masks, outcome)).least;
           mayImprove = bound < known * rounding;
         }
         if (!isAlternative && !mayImprove) cut = std::min(cut, bound);
-        else connect(context, masks, state, outcome);
+        else connect(context, *masks, state, outcome, bytes);
       }
     }
   }
@@ -262,25 +308,24 @@ private:
     return target;
   }
 
-  void connect(const Context &context, const Masks &masks, const State &state, const Outcome &outcome) {
+  /// `bytes`: of the state's temporaries.
+  void connect(const Context &context, const Masks &masks, const State &state, const Outcome &outcome, int64_t bytes) {
     const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
     const Candidate &candidate = problem.candidates[static_cast<size_t>(context.transition.candidate)];
-    int64_t bytes = copyBytes(layer, masks);
     double seconds = state.seconds;
-    int node = state.node;
-    std::vector<std::pair<int, int>> made;
+    int node = state.node, made = 0;
     for (const auto &[index, to] : outcome.transposes) {
       const int slot = slotIn(layer.tracked, index);
       const LayoutMask present = slot < 0 ? available(index) : masks[static_cast<size_t>(slot)];
       if (!prices.isFreeToPack(index)) bytes += tensor(index).bytes();
-      node = transposed(layer, state.node, node, made, {index, to}, present, bytes, seconds);
+      node = transposed(context.layer, node, ++made, {index, to}, present, bytes, seconds);
     }
     for (int index : candidate.outputs)
       if (cover.isTemporary(index)) bytes += tensor(index).bytes();
     if (!fitsMemory(bytes)) return;
     const Masks target = targetOf(context, masks, outcome);
-    State &reached = states[static_cast<size_t>(context.transition.target)][target];
-    if (reached.node < 0) reached.node = addNode(cover.layers()[static_cast<size_t>(context.transition.target)].finished, 0);
+    State &reached = states[static_cast<size_t>(context.transition.target)].at(target);
+    if (reached.node < 0) reached.node = addNode(context.transition.target, 0);
     const int edge = addEdge({.source = node, .target = reached.node, .seconds = outcome.kernelSeconds,
                               .candidate = context.transition.candidate, .entry = outcome.entry, .temporaryBytes = bytes});
     if (seconds + outcome.kernelSeconds >= reached.seconds) return;
@@ -288,16 +333,14 @@ private:
     cameFrom[static_cast<size_t>(reached.node)] = edge;
   }
 
-  /// The node after one more transpose; transposes of one state that start alike share nodes.
-  int transposed(const Layer &layer, int stateNode, int node, std::vector<std::pair<int, int>> &made,
-                 std::pair<int, int> transpose, LayoutMask present, int64_t bytes, double &seconds) {
+  /// The node after one more transpose, the `made`-th of its state; transposes of one state that start alike share nodes.
+  int transposed(int layer, int node, int made, std::pair<int, int> transpose, LayoutMask present, int64_t bytes, double &seconds) {
     const auto [index, to] = transpose;
     const auto [from, price] = prices.cheapestTranspose(index, present, to);
     seconds += price;
-    made.push_back(transpose);
-    const auto [found, isNew] = transposedNodes.try_emplace({stateNode, made}, -1);
+    const auto [found, isNew] = transposedNodes.try_emplace({node, index, to}, -1);
     if (!isNew) return found->second;
-    found->second = addNode(layer.finished, static_cast<int>(made.size()));
+    found->second = addNode(layer, made);
     cameFrom[static_cast<size_t>(found->second)] = addEdge(
         {.source = node, .target = found->second, .seconds = price, .tensor = index, .from = from, .to = to, .temporaryBytes = bytes});
     return found->second;
@@ -305,18 +348,19 @@ private:
 
   /// All ops are finished: bring the results into the caller's layouts.
   void close(const Layer &layer, const States &finished) {
-    for (const auto &[masks, state] : finished) {
-      int node = state.node;
+    const int number = static_cast<int>(&layer - cover.layers().data());
+    for (const auto &[found, state] : finished.all()) {
+      const Masks &masks = *found;
+      int node = state.node, made = 0;
       int64_t bytes = copyBytes(layer, masks);
       double seconds = state.seconds;
-      std::vector<std::pair<int, int>> made;
       for (size_t i = 0; i < masks.size(); ++i) {
         const int index = layer.tracked[i];
         const std::optional<int> pin = prices.pinned(index);
         if (!tensor(index).isResult || !pin || (masks[i] >> *pin & 1)) continue;
         bytes += tensor(index).bytes();
         if (prices.cheapestTranspose(index, masks[i], *pin).first < 0) seconds = infinite;
-        else node = transposed(layer, state.node, node, made, {index, *pin}, masks[i], bytes, seconds);
+        else node = transposed(number, node, ++made, {index, *pin}, masks[i], bytes, seconds);
       }
       if (!(seconds < infinite) || !fitsMemory(bytes)) continue;
       const int edge = addEdge({.source = node, .target = graph.goal, .temporaryBytes = bytes});
@@ -339,14 +383,44 @@ private:
   int64_t alternativesHere = 0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
   int64_t beam = 0;              ///< states of a layer that could better the plan known
   std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
-  std::map<std::pair<int, std::vector<std::pair<int, int>>>, int> transposedNodes;
+  std::vector<int64_t> bytesOf;  ///< per state of the layer that is expanded
+  std::map<std::tuple<int, int, int>, int> transposedNodes;  ///< of that layer, by (node, tensor, layout)
 };
+
+/// Drops what leads nowhere: states that were cut, and all that leads to them alone. Edges are in the order in which they were
+/// made, in which no edge of a node comes before those that lead to it.
+void dropDeadEnds(Selection::Graph &graph) {
+  std::vector<bool> isAlive(graph.nodes.size(), false), isUsed(graph.edges.size(), false);
+  isAlive[static_cast<size_t>(graph.goal)] = isAlive[static_cast<size_t>(graph.start)] = true;
+  for (size_t e = graph.edges.size(); e-- > 0;) {
+    if (!isAlive[static_cast<size_t>(graph.edges[e].target)]) continue;
+    isUsed[e] = true;
+    isAlive[static_cast<size_t>(graph.edges[e].source)] = true;
+  }
+  std::vector<int> numbers(graph.nodes.size(), -1);
+  size_t nodes = 0, edges = 0;
+  for (size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (!isAlive[node]) continue;
+    numbers[node] = static_cast<int>(nodes);
+    graph.nodes[nodes++] = graph.nodes[node];
+  }
+  graph.nodes.resize(nodes);
+  for (size_t e = 0; e < graph.edges.size(); ++e) {
+    if (!isUsed[e]) continue;
+    Edge &edge = graph.edges[edges++] = graph.edges[e];
+    edge.source = numbers[static_cast<size_t>(edge.source)], edge.target = numbers[static_cast<size_t>(edge.target)];
+  }
+  graph.edges.resize(edges);
+  graph.nodes.shrink_to_fit();
+  graph.edges.shrink_to_fit();
+}
 
 void count(Selection::Graph &graph, double best, double cut) {
   graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
   graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
   graph.statistics.isProven = !(cut < best * rounding);
   graph.statistics.mostGain = graph.statistics.isProven ? 0 : 1 - cut / best;
+  if (best < infinite) dropDeadEnds(graph);
 }
 
 }  // namespace
@@ -361,14 +435,16 @@ void searchRoughly(Selection::Graph &graph) {
   count(graph, search.seconds(), search.cutBound());
 }
 
-void searchExactly(Selection::Graph &graph) {
+void searchExactly(Selection::Graph &graph, double rival) {
   if (graph.statistics.isProven && graph.roughSeconds < infinite) return;
   if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
-  Search search(graph, *graph.cover, graph.roughSeconds, std::move(graph.roughStates));
+  const double known = std::min(graph.roughSeconds, rival);
+  Search search(graph, *graph.cover, known, std::move(graph.roughStates));
   search.run();
   count(graph, search.seconds(), search.cutBound());
+  graph.statistics.isBeyondBest = !graph.statistics.isProven && !(search.cutBound() < known * rounding);
 }
 
 }  // namespace weft::select

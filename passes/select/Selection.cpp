@@ -53,7 +53,7 @@ Selection startOnce(Problem problem, const CostModel &model, const Options &opti
 void finishOnce(Selection::Graph &graph, double rival) {
   const bool isBeyond = graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
-  if (!isBeyond) searchExactly(graph);
+  if (!isBeyond) searchExactly(graph, rival);
   solve(graph);
   addRunnersUp(graph);
 }

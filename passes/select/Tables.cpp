@@ -48,9 +48,21 @@ void Prices::buildTable(int index) {
   chooseLayouts(index);
   if (prices.table.empty()) return;
   offerMeasured(prices);
+  const KnownSeconds known = prices.measured.empty() ? knownSeconds(kernel, prices) : KnownSeconds();
   for (size_t s = 0; s < prices.pricedSpaces; ++s)
-    if (prices.spaces[s].tuples.empty() && model.isSeparable(kernel)) offerSums(kernel, prices, s);
-    else offerOneByOne(kernel, prices, s);
+    if (prices.spaces[s].tuples.empty() && model.modelled().isSeparable(kernel)) offerSums(kernel, prices, s, known);
+    else offerOneByOne(kernel, prices, s, known);
+}
+
+/// Rows of a kernel that is priced by the model because none of them leaves the pinned operands as they are.
+Prices::KnownSeconds Prices::knownSeconds(const Kernel &kernel, const CandidatePrices &prices) const {
+  KnownSeconds known;
+  for (const PricedConfiguration &row : model.measured(kernel)) {
+    LayoutTuple tuple = row.configuration.inputs;
+    tuple.insert(tuple.end(), row.configuration.outputs.begin(), row.configuration.outputs.end());
+    if (const auto entry = entryOf(prices, tuple)) known[{*entry, row.configuration.knobs}] = row.cost.seconds;
+  }
+  return known;
 }
 
 void Prices::buildFolded(CandidatePrices &prices) const {
@@ -120,7 +132,7 @@ void Prices::offerMeasured(CandidatePrices &prices) {
   }
 }
 
-void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s) {
+void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s, const KnownSeconds &known) {
   std::vector<std::vector<Layout>> lists;
   for (size_t operand = 0; operand < prices.choices.size(); ++operand) {
     lists.emplace_back();
@@ -130,25 +142,31 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s) 
   std::vector<std::pair<double, size_t>> rows;
   for (size_t row = 0; row < table.knobsCount(); ++row) rows.emplace_back(table.best(row, -1, 0), row);
   std::sort(rows.begin(), rows.end());
+  const std::vector<Knobs> &knobs = prices.spaces[s].knobs;
+  for (size_t k = 0; k < knobs.size() && !known.empty(); ++k)
+    for (const auto &[place, seconds] : known)
+      if (place.second == knobs[k]) prices.table[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
   for (size_t entry = 0; entry < prices.table.size(); ++entry) {
     const std::vector<int> choice = prices.choiceOf(entry);
     for (const auto &[bound, row] : rows) {
       if (bound >= prices.table[entry].secondSeconds) break;
       ++statistics.configurations;
+      if (!known.empty() && known.contains({entry, knobs[static_cast<size_t>(table.knobsOf(row))]})) continue;
       prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row), -1);
     }
   }
 }
 
-void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s) {
+void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s, const KnownSeconds &known) {
   const ConfigurationSpace &space = prices.spaces[s];
   const bool isView = space.family == familyOf(ViewKnobs{});
   const auto offerTuple = [&](const LayoutTuple &tuple, size_t entry, int tupleIndex) {
     for (size_t k = 0; k < space.knobs.size(); ++k) {
       if (!isUseful(kernel, tuple, space.knobs[k])) continue;
       statistics.configurations += isView ? 0 : 1;
-      prices.table[entry].offer(model.cost(kernel, toConfiguration(kernel, tuple, space.knobs[k])).seconds, static_cast<int>(s),
-                                static_cast<int>(k), tupleIndex);
+      const auto row = known.empty() ? known.end() : known.find({entry, space.knobs[k]});
+      const double seconds = row != known.end() ? row->second : model.modelled().cost(kernel, toConfiguration(kernel, tuple, space.knobs[k])).seconds;
+      prices.table[entry].offer(seconds, static_cast<int>(s), static_cast<int>(k), tupleIndex);
     }
   };
   for (size_t i = 0; i < space.tuples.size(); ++i)

@@ -69,6 +69,7 @@ int64_t Prices::offerModelledTransposes(int tensor) {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
   const FamilyAnswer answer = transposeSpace(kernel, model.device());
   if (!answer.space) return 0;
+  const CostModel &pricer = model.modelled();
   const size_t count = layouts(tensor).size();
   int64_t pairs = 0;
   for (size_t from = 0; from < count; ++from)
@@ -80,7 +81,7 @@ int64_t Prices::offerModelledTransposes(int tensor) {
       for (const Knobs &knobs : answer.space->knobs) {
         if (!isUseful(kernel, tuple, knobs)) continue;
         ++statistics.configurations;
-        const double seconds = model.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;
+        const double seconds = pricer.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;
         if (seconds < price.seconds) price = {.seconds = seconds, .knobs = knobs};
       }
     }
