@@ -27,6 +27,7 @@ struct Variant {
 struct VariantOptions {
   std::string attention = "auto";  ///< auto | unfused | decomposed
   std::string stacking = "auto";   ///< auto | separate | two | three
+  std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition
 };
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);

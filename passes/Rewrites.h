@@ -22,6 +22,20 @@ struct DifferentiateOptions {
 /// a diagnostic at the op or argument: no derivative, an argument of integers, a loss that is no scalar, unknown names.
 mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options);
 
+/// An element-wise result that the backward pass of a differentiated graph reads, and that it may compute again instead.
+struct Recomputation {
+  std::vector<mlir::Operation *> chain;  ///< what is computed again, in graph order; the last one's result is saved now
+  int64_t bytesLess = 0;                 ///< moved, if forward need not store the result and every kernel can be fused
+  std::string name() const;              ///< "recompute-hidden"
+};
+
+/// Those that may pay, the one that moves least first: nothing stores the result but for the backward pass, and what it is
+/// computed from is stored anyway. Nothing for a graph without a backward pass.
+std::vector<Recomputation> findRecomputations(GraphOp graph);
+
+/// Clones the chain in front of its first reader in the backward pass, and lists anew what is saved.
+void recompute(GraphOp graph, const Recomputation &recomputation);
+
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;
 };

@@ -1,6 +1,6 @@
 // Whole variants: the product of the choices that reach across a graph. Each is a rewritten clone, so the selector solves
 // each alone and the cheapest wins. A few dozen at most: a group of projections has up to four ways, and in a backward pass
-// up to seven more beside each, attention two.
+// up to seven more beside each, attention two; saved tensors are recomputed one by one and all together.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -99,6 +99,37 @@ std::vector<std::optional<GradientStacking>> gradientChoices(const std::vector<P
   return choices;
 }
 
+/// Saved tensors that are offered as recomputed, of those that may pay.
+constexpr size_t mostRecomputed = 3;
+
+/// Which of the graph's recomputations are made: none; each alone; all of them.
+std::vector<std::vector<size_t>> recomputeChoices(GraphOp graph, const std::string &mode) {
+  std::vector<std::vector<size_t>> choices(1);
+  const size_t count = mode == "none" ? 0 : std::min(findRecomputations(graph).size(), mostRecomputed);
+  std::vector<size_t> all;
+  for (size_t index = 0; index < count; ++index) {
+    choices.push_back({index});
+    all.push_back(index);
+  }
+  if (count > 1)
+    choices.push_back(all);
+  return choices;
+}
+
+/// From the last op to the first: what is computed again may read what another one computes again.
+void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen, std::vector<std::string> &rewrites) {
+  const std::vector<Recomputation> found = findRecomputations(graph);
+  std::vector<Recomputation> recomputations;
+  for (size_t index : chosen)
+    recomputations.push_back(found[index]);
+  std::sort(recomputations.begin(), recomputations.end(),
+            [](const Recomputation &a, const Recomputation &b) { return b.chain.back()->isBeforeInBlock(a.chain.back()); });
+  for (const Recomputation &one : recomputations)
+    rewrites.push_back(one.name());
+  for (const Recomputation &one : recomputations)
+    recompute(graph, one);
+}
+
 /// Whether a group is stacked in part only.
 bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGroup> &groups) {
   return std::any_of(stackings.begin(), stackings.end(), [&](const Choice &choice) {
@@ -106,10 +137,12 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
   });
 }
 
-Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, const std::optional<GradientStacking> &gradients, bool decompose,
-                int subVector) {
+Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, const std::optional<GradientStacking> &gradients,
+                const std::vector<size_t> &recomputed, bool decompose, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
+  if (!recomputed.empty())
+    recomputeAll(graph, recomputed, variant.rewrites);
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
   const std::optional<GradientGroup> backward = gradients ? gradientsOf(groups[gradients->group]) : std::nullopt;
@@ -140,6 +173,7 @@ void check(const VariantOptions &options) {
   };
   oneOf("stacking", options.stacking, {"auto", "separate", "two", "three"});
   oneOf("attention", options.attention, {"auto", "unfused", "decomposed"});
+  oneOf("recompute", options.recompute, {"auto", "none"});
   if (options.subVector < 1)
     throw Error::badInput("sub-vector of {} elements; the least is 1", options.subVector);
 }
@@ -161,9 +195,16 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   if (options.attention != "unfused" && hasSoftmax)
     decompositions.push_back(true);
   const std::vector<std::optional<GradientStacking>> gradients = gradientChoices(groups, options.stacking);
+  const std::vector<std::vector<size_t>> recomputations = recomputeChoices(graph, options.recompute);
+  const std::vector<std::vector<Choice>> forward = product(stackings);
   std::vector<Variant> variants;
+  const auto add = [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward, const std::vector<size_t> &recomputed,
+                       bool decompose) {
+    variants.push_back(rewrite(module, choice, backward, recomputed, decompose, options.subVector));
+    variants.back().stackings = records;
+  };
   for (bool decompose : decompositions)
-    for (const std::vector<Choice> &choice : product(stackings))
+    for (const std::vector<Choice> &choice : forward)
       for (const std::optional<GradientStacking> &backward : gradients) {
         // How softmax is computed changes nothing for the projections: they are stacked in all ways beside one of its forms.
         if (decompose && decompositions.size() > 1 && &backward != &gradients.front())
@@ -171,9 +212,13 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
         // Nor does stacking some of them forward: their backward pass is stacked beside all and beside none.
         if (&backward != &gradients.front() && isPart(choice, groups))
           continue;
-        variants.push_back(rewrite(module, choice, backward, decompose, options.subVector));
-        variants.back().stackings = records;
+        add(choice, backward, {}, decompose);
       }
+  // What is saved changes little for the projections: tensors are recomputed beside none and beside all of them stacked.
+  std::set<size_t> beside = {0, forward.size() - 1};
+  for (size_t index : beside)
+    for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
+      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front());
   return variants;
 }
 

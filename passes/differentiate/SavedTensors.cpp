@@ -5,6 +5,8 @@
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace weft {
 namespace {
 
@@ -30,6 +32,29 @@ public:
       if (mlir::failed(cloneFor(value)))
         return mlir::failure();
     return mlir::success();
+  }
+
+  /// The chain that computes a result again from what is stored anyway; nothing if there is none, or if it cannot pay.
+  std::optional<Recomputation> recomputationOf(mlir::Operation *op) const {
+    if (!isElementwise(op) || !isSaved(op->getResult(0)) || isStoredForward(op->getResult(0)))
+      return std::nullopt;
+    llvm::SetVector<mlir::Operation *> chain;
+    llvm::SetVector<mlir::Value> leaves;
+    if (!collect(op, chain, leaves))
+      return std::nullopt;
+    Recomputation found{.chain = {chain.begin(), chain.end()}, .bytesLess = 2 * bytesOf(op->getResult(0))};
+    llvm::sort(found.chain, [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+    for (mlir::Value leaf : leaves)
+      if (!isReadWith(leaf, op->getResult(0)))
+        found.bytesLess -= bytesOf(leaf);
+    return found.bytesLess > 0 ? std::optional(found) : std::nullopt;
+  }
+
+  void computeAgain(const Recomputation &recomputation) {
+    for (mlir::Operation *op : llvm::reverse(recomputation.chain))
+      if (isSaved(op->getResult(0)))
+        (void)cloneFor(op->getResult(0));
+    listSaved();
   }
 
   /// relu_dx of a gradient that dropout masked may read the dropped activation instead of the activation: they differ in sign
@@ -65,6 +90,44 @@ private:
   bool isBackward(mlir::Operation *op) const { return !forward.contains(op) && !mlir::isa<ReturnOp>(op); }
   bool isSaved(mlir::Value value) const { return llvm::any_of(value.getUsers(), [&](auto *user) { return isBackward(user); }); }
 
+  static bool isElementwise(mlir::Operation *op) {
+    return op->getNumResults() == 1 && mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise && op->getNumOperands() > 0;
+  }
+  static int64_t bytesOf(mlir::Value value) {
+    const auto type = mlir::cast<mlir::RankedTensorType>(value.getType());
+    return type.getNumElements() * static_cast<int64_t>((type.getElementTypeBitWidth() + 7) / 8);
+  }
+
+  /// Whether the forward pass stores a value for itself: no kernel holds its producer together with all of its readers there.
+  bool isStoredForward(mlir::Value value) const {
+    mlir::Operation *producer = value.getDefiningOp();
+    const auto standsAlone = [](mlir::Operation *op) {
+      const OperatorClass kind = mlir::cast<WeftOp>(op).operatorClass();
+      return kind == OperatorClass::contraction || kind == OperatorClass::movement;
+    };
+    return !producer || standsAlone(producer) || llvm::any_of(value.getUsers(), [&](mlir::Operation *user) {
+      return mlir::isa<ReturnOp>(user) || (forward.contains(user) && standsAlone(user));
+    });
+  }
+
+  /// Adds an op and those element-wise ones whose results nothing stores; false if one needs another kind of op again.
+  bool collect(mlir::Operation *op, llvm::SetVector<mlir::Operation *> &chain, llvm::SetVector<mlir::Value> &leaves) const {
+    chain.insert(op);
+    for (mlir::Value operand : op->getOperands()) {
+      mlir::Operation *producer = operand.getDefiningOp();
+      if (isStoredForward(operand) || isSaved(operand))
+        leaves.insert(operand);
+      else if (!isElementwise(producer) || !collect(producer, chain, leaves))
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether a backward reader of `value` reads `leaf` as well.
+  bool isReadWith(mlir::Value leaf, mlir::Value value) const {
+    return llvm::any_of(value.getUsers(), [&](mlir::Operation *user) { return isBackward(user) && llvm::is_contained(user->getOperands(), leaf); });
+  }
+
   mlir::LogicalResult unknown(const std::string &name) {
     std::vector<std::string> known;
     for (mlir::Operation *op : ordered)
@@ -83,7 +146,8 @@ private:
              << "recompute '" << writtenName(value) << "': the backward pass does not read it";
     mlir::OpBuilder builder(first);
     mlir::Operation *clone = builder.clone(*value.getDefiningOp());
-    clone->setLoc(mlir::NameLoc::get(builder.getStringAttr(writtenName(value) + "_again"), graph.getLoc()));
+    if (const std::string name = writtenName(value); !name.empty())
+      clone->setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_again"), graph.getLoc()));
     value.replaceUsesWithIf(clone->getResult(0), [&](mlir::OpOperand &use) {
       return isBackward(use.getOwner()) && use.getOwner() != clone;
     });
@@ -105,6 +169,44 @@ mlir::LogicalResult saveTensors(GraphOp graph, llvm::ArrayRef<mlir::Operation *>
     return mlir::failure();
   saver.listSaved();
   return mlir::success();
+}
+
+std::string Recomputation::name() const {
+  mlir::Operation *op = chain.back();
+  const std::string name = writtenName(op->getResult(0));
+  const auto number = std::distance(op->getBlock()->begin(), op->getIterator());
+  return "recompute-" + (name.empty() ? op->getName().stripDialect().str() + std::to_string(number) : name);
+}
+
+namespace {
+
+std::vector<mlir::Operation *> forwardOps(GraphOp graph) {
+  const DescribedOps described = describeGraph(graph);
+  std::vector<mlir::Operation *> forward;
+  for (size_t op = 0; op < described.ops.size(); ++op)
+    if (described.flow.ops[op].entry == 0)
+      forward.push_back(described.ops[op]);
+  return forward;
+}
+
+}  // namespace
+
+std::vector<Recomputation> findRecomputations(GraphOp graph) {
+  std::vector<Recomputation> found;
+  if (!graph->hasAttr(savedName) || !graph.getBody().front().getOps<KernelOp>().empty())
+    return found;
+  const std::vector<mlir::Operation *> forward = forwardOps(graph);
+  const Saver saver(graph, forward);
+  for (mlir::Operation *op : forward)
+    if (std::optional<Recomputation> one = saver.recomputationOf(op))
+      found.push_back(std::move(*one));
+  llvm::stable_sort(found, [](const Recomputation &a, const Recomputation &b) { return a.bytesLess > b.bytesLess; });
+  return found;
+}
+
+void recompute(GraphOp graph, const Recomputation &recomputation) {
+  const std::vector<mlir::Operation *> forward = forwardOps(graph);
+  Saver(graph, forward).computeAgain(recomputation);
 }
 
 }  // namespace weft

@@ -28,6 +28,23 @@ class Train(CommandTest):
         self.assertIn('weft.saved = ["norm1", "hidden", "residual2", "mean2", "rstd2"]', text)
         self.assertNotIn('d_wq', text)
 
+    def test_what_may_be_recomputed_is_a_choice(self):
+        gelu = ['bert-base', *LAYER[1:], '--train', '--stacking', 'separate', '--attention', 'unfused', '--profile', 'none']
+        names = lambda *arguments: [v['name'] for v in json.loads(self.weft('select', *gelu, *arguments, '--json').out)['variants']]
+        variants = names()
+        self.assertEqual(sorted(variants), sorted(names('--recompute', 'auto')))
+        recomputed = [name for name in variants if name.startswith('recompute-')]
+        self.assertGreater(len(recomputed), 0)
+        self.assertIn('unchanged', variants)
+        self.assertEqual(names('--recompute', 'none'), ['unchanged'])
+        tensor = recomputed[0].split('+')[0].removeprefix('recompute-')
+        self.assertEqual(names('--recompute', tensor), ['unchanged'])  # it is in the graph already
+        self.weft('compile', *gelu, '--stop-after', 'emit', '-o', 'out')
+        saved = {one['tensor']: one for one in json.loads(self.weft('explain', 'out', '--json').out)['saved']}
+        self.assertIsNotNone(saved[tensor]['lossOfOther'])
+        self.assertGreater(saved[tensor]['bytes'], 0)
+        self.assertIn('price of the other', self.weft('explain', 'out').out)
+
     def test_an_optimizer_updates_every_parameter(self):
         text = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw').out
         header = text[text.index('weft.graph @'):].splitlines()[0]

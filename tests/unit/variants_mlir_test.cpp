@@ -61,6 +61,38 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() == 1);
 }
 
+TEST_CASE("saved tensors that cost little to compute again are offered as recomputed") {
+  const std::map<std::string, Dims> sizes{{"bert-base", smallEncoder}, {"llama-3-8b", smallLlama}};
+  for (const auto &[name, dims] : sizes) {
+    INFO(name);
+    const auto loaded = preset(name, dims);
+    CHECK(findRecomputations(loaded->graph()).empty());  // no backward pass
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const std::vector<Recomputation> found = findRecomputations(loaded->graph());
+    REQUIRE(!found.empty());
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"});
+    const size_t offered = std::min<size_t>(found.size(), 3);
+    REQUIRE(variants.size() == 1 + offered + (offered > 1));
+    std::set<std::vector<std::string>> distinct;
+    for (const Variant &variant : variants) {
+      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      CHECK(distinct.insert(variant.rewrites).second);
+      requireSame(loaded->graph(), graphOf(*variant.module));
+      const auto saved = graphOf(*variant.module)->getAttrOfType<mlir::ArrayAttr>("weft.saved");
+      for (mlir::Attribute tensor : saved)
+        CHECK(std::count(variant.rewrites.begin(), variant.rewrites.end(), "recompute-" + mlir::cast<mlir::StringAttr>(tensor).str()) == 0);
+    }
+    CHECK(variants.back().rewrites.size() == offered);
+    CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate", .recompute = "none"}).size() == 1);
+  }
+}
+
+TEST_CASE("what the forward pass stores anyway is not offered as recomputed") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  CHECK(findRecomputations(loaded->graph()).empty());  // products read active_kept; the sums before norms are as large as what they add
+}
+
 TEST_CASE("stacking options choose how many projections share a product") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   const auto contractions = [](mlir::ModuleOp module) {

@@ -162,7 +162,7 @@ void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
-    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recompute,
+    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recomputedNames(),
                                  .scalesLoss = !modelFlags.optimizer.empty()};
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty()) options.withRespectTo = parametersOf(graph);
     if (mlir::failed(differentiate(graph, options)))
@@ -222,11 +222,14 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     return result;
   }
   VariantOptions options{.attention = choices.attention, .stacking = choices.stacking};
+  options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";
     if (options.attention == "auto") options.attention = "unfused";
+    options.recompute = "none";
   }
   if (last < Phase::attention) options.attention = "unfused";
+  if (first >= Phase::attention) options.recompute = "none";
   if (first >= Phase::attention) options.stacking = "separate";
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
     ProposedVariant proposed;

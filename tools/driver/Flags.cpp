@@ -63,12 +63,24 @@ void ModelFlags::declare(CLI::App &command) {
       ->type_name("NAME");
   command.add_option("--gradients-of", gradientsOf, "of which arguments; default: all that hold floats")
       ->delimiter(',')->type_name("T,..");
-  command.add_option("--recompute", recompute, "element-wise results that the backward pass computes again instead of saving")
+  command.add_option("--recompute", recompute, "element-wise results that the backward pass computes again instead of saving: auto (what is faster), none, or names")
       ->delimiter(',')->type_name("T,..");
 }
 
+namespace {
+
+bool isWord(const std::vector<std::string> &values, const std::string &word) { return values.size() == 1 && values.front() == word; }
+
+}  // namespace
+
+std::vector<std::string> ModelFlags::recomputedNames() const {
+  return isWord(recompute, "auto") || isWord(recompute, "none") ? std::vector<std::string>() : recompute;
+}
+
+bool ModelFlags::choosesRecomputed() const { return recompute.empty() || isWord(recompute, "auto"); }
+
 void ModelFlags::check() const {
-  const char *flag = !recompute.empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
+  const char *flag = !recomputedNames().empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
   if (flag && !train) throw Error::badInput("{}: chooses among gradients; add --train", flag);
   if (optimizer.empty()) return;
   requireOneOf("--optimizer", optimizer, {"adamw"});

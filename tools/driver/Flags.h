@@ -32,6 +32,9 @@ struct ModelFlags {
   std::map<std::string, int64_t> dimensions() const;
   DType elementType() const;
   std::optional<double> dropoutProbability() const;
+  /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection (auto, the default).
+  std::vector<std::string> recomputedNames() const;
+  bool choosesRecomputed() const;
   /// Throws Error(badInput) for choices of the backward pass without --train.
   void check() const;
 };

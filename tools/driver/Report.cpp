@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -198,6 +200,51 @@ json kernelOpsReport(const PlannedKernels &planned) {
   return object;
 }
 
+/// Of the saved tensors that were offered as recomputed: what the best variant of the other kind loses.
+std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selected &selected) {
+  constexpr std::string_view prefix = "recompute-";
+  const auto has = [](const SelectedVariant &variant, const std::string &rewrite) {
+    return std::ranges::count(variant.proposed.rewrites, rewrite) > 0;
+  };
+  std::map<std::string, std::pair<bool, double>> prices;
+  for (const SelectedVariant &variant : selected.variants)
+    for (const std::string &rewrite : variant.proposed.rewrites) {
+      if (!rewrite.starts_with(prefix)) continue;
+      const bool isRecomputed = has(selected.best(), rewrite);
+      double other = std::numeric_limits<double>::infinity();
+      for (const SelectedVariant &rival : selected.variants)
+        if (has(rival, rewrite) != isRecomputed) other = std::min(other, rival.selection.best().seconds);
+      prices[rewrite.substr(prefix.size())] = {isRecomputed, std::max(0.0, other - selected.best().selection.best().seconds)};
+    }
+  return prices;
+}
+
+/// What later entry points read of earlier ones, and what is computed again instead; of both, the price of the other where it was offered.
+json savedReport(const Selected &selected) {
+  const select::Problem &problem = selected.best().selection.problem();
+  std::map<std::string, std::pair<bool, double>> prices = recomputationPrices(selected);
+  json list = json::array();
+  const auto add = [&](const std::string &name, int64_t bytes, bool isRecomputed) {
+    list.push_back({{"tensor", name}, {"bytes", bytes}, {"recomputed", isRecomputed}, {"lossOfOther", json()}});
+    const auto price = prices.find(name);
+    if (price != prices.end() && std::isfinite(price->second.second)) list.back()["lossOfOther"] = price->second.second;
+    prices.erase(name);
+  };
+  std::map<std::string, int64_t> bytesOf;
+  for (size_t op = 0; op < problem.ops.size(); ++op)
+    for (const int tensor : problem.opOutputs[op]) {
+      const select::Tensor &facts = problem.tensors[size_t(tensor)];
+      bytesOf[facts.name] = facts.bytes();
+      bool isSaved = false;
+      for (size_t reader = op + 1; reader < problem.ops.size() && !problem.opEntries.empty(); ++reader)
+        isSaved = isSaved || (problem.opEntries[reader] > problem.opEntries[op] && std::ranges::count(problem.opInputs[reader], tensor) > 0);
+      if (isSaved) add(facts.name, facts.bytes(), false);
+    }
+  for (const auto &[name, price] : std::map(prices))
+    if (price.first) add(name, bytesOf[name], true);
+  return list;
+}
+
 constexpr size_t refusedNotes = 2;  // a header comment is read, not searched; `explain --fusion` has all
 
 bool overlaps(const std::vector<int> &a, const std::vector<int> &b) {
@@ -222,6 +269,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"layouts", layoutsReport(best.selection)},
           {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
           {"pins", pins},
+          {"saved", savedReport(selected)},
           {"measuredPlans", measuredReport(selected.timed)},
           {"parts", partsReport(selected)},
           {"movement", movementReport(compilation, best, planned)},

@@ -143,6 +143,21 @@ std::string partsLines(const json &parts) {
   return fmt::format("parts: {}\n{}", fmt::format("half the workspace is worth {:.2f}% of the time, up to {:.0f}% of it, as predicted", 100 * halvingIsWorth, 100 * mostSlower), table.print());
 }
 
+/// What later entry points read of earlier ones, and what they compute again.
+std::string savedLines(const json &saved) {
+  if (saved.empty()) return "";
+  Table table({{"tensor", left}, {"bytes", right}, {"", left}, {"price of the other", right}});
+  int64_t kept = 0;
+  for (const json &one : saved) {
+    const bool isRecomputed = one["recomputed"].get<bool>();
+    const int64_t bytes = one["bytes"].get<int64_t>();
+    kept += isRecomputed ? 0 : bytes;
+    table.addRow({one["tensor"].get<std::string>(), formatBytes(bytes), isRecomputed ? "recomputed" : "kept",
+                  one["lossOfOther"].is_null() ? "-" : "+" + formatSeconds(one["lossOfOther"].get<double>())});
+  }
+  return fmt::format("between entry points: {} kept (-: nothing to choose, its parts would have to be stored for it)\n{}", formatBytes(kept), table.print());
+}
+
 /// The plans that were timed as whole graphs, the chosen one marked.
 std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
   if (plans.empty() || !plan.measurement) return "";
@@ -192,12 +207,14 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
                   known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
                   familyLabel(kernel.family), runnerUp(kernel)});
   }
-  const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts) + memoryLine(plan) + footnotes(plan),
+  const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array()),
+             saved = artifact.report.value("saved", json::array());
+  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts) + savedLines(saved) + memoryLine(plan) + footnotes(plan),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"costModel", plan.costModel}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
-                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts}}};
+                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts},
+                   {"saved", saved}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {
