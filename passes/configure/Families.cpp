@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
+#include <set>
 
 namespace weft {
 namespace {
@@ -85,12 +87,18 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
 
 std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) {
   if (std::ranges::none_of(families, &FamilyEntry::takesEpilogues)) return {};
-  return [device](const Kernel &kernel) {
+  // Layers repeat: most kernels are equal to one that was taken before.
+  return [device, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {
+    std::string text = canonicalText(kernel);
+    if (taken->contains(text)) return std::string();
     std::vector<std::string> reasons;
     for (const FamilyEntry &family : families) {
       if (!family.takesEpilogues) continue;
       const FamilyAnswer answer = family.space(kernel, device);
-      if (answer.space) return std::string();
+      if (answer.space) {
+        taken->insert(std::move(text));
+        return std::string();
+      }
       reasons.push_back(fmt::format("{}: {}", family.name, answer.reason));
     }
     return fmt::format("{}", fmt::join(reasons, "; "));

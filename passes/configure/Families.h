@@ -38,7 +38,7 @@ void forEachConfiguration(const Kernel &kernel, const Device &device, const Layo
                           const std::function<bool(const Configuration &)> &visit);
 
 /// Asks the families that take contractions with an epilogue: the function gives each family's reason, or nothing if one takes
-/// the kernel. No function where no family does.
+/// the kernel. No function where no family does. Remembers what was taken: for one thread.
 std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device);
 
 /// Why a slice or a concatenation moves elements in this configuration, by a stable code: "V001 part-axis-not-slowest (h

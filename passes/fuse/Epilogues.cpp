@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 /// Accepted sets of one contraction at which the search ends: a long chain has fewer, optimizers behind gradients have more.
-constexpr size_t searchedEpilogues = 24;
+constexpr size_t searchedEpilogues = 16;
 
 class EpilogueSearch {
 public:

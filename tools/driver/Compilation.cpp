@@ -112,6 +112,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   this->choices.check();
   modelFlags.check();
   prices = costModelOf(target);
+  epilogueRefusal = epilogueRefusals(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
 }
@@ -273,7 +274,7 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
   return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden,
-          .epilogueRefusal = epilogueRefusals(prices->device())};
+          .epilogueRefusal = epilogueRefusal};
 }
 
 namespace {

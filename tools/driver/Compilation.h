@@ -143,6 +143,7 @@ private:
   ModelFlags modelFlags;
   ChoiceFlags choices;
   std::unique_ptr<CostModel> prices;
+  std::function<std::string(const Kernel &)> epilogueRefusal;  ///< of the target's families; see FuseOptions
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate
