@@ -171,7 +171,7 @@ class HandEdits(CommandTest):
 
     def test_any_tile_that_the_emitter_takes(self):
         """Plain products: also tiles that selection does not try; others are refused with the reason."""
-        self.weft('compile', *TINY, '--no-library', '-o', 'plain')
+        self.weft('compile', *TINY, '--no-library', '--dtype', 'f32', '-o', 'plain')
         path = self.folder / 'plain/plan.json'
         good = path.read_text()
         for side in (4, 8, 16, 32):
