@@ -2,6 +2,7 @@
 #include "tools/driver/PlanConfiguration.h"
 
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "kernel/LibraryProduct.h"
 #include "kernel/Nearest.h"
 #include "passes/configure/Families.h"
@@ -159,6 +160,20 @@ bool isLibraryProduct(const Kernel &kernel, const Configuration &configuration) 
   }
 }
 
+/// Its skeleton takes any strides that make a product and any tile within the limits: more than enumeration offers, parts of tensors too.
+bool isTensorCoreProduct(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+  if (!knobs || !hopperKnobsRefusal(*knobs, device.sharedMemoryPerBlock).empty() || !hopperProduct(kernel, configuration).product) return false;
+  bool isTaken = false;
+  const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
+                              .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
+  forEachConfiguration(kernel, device, any, [&](const Configuration &candidate) {
+    isTaken = std::holds_alternative<HopperContractionKnobs>(candidate.knobs);
+    return !isTaken;
+  });
+  return isTaken;
+}
+
 }  // namespace
 
 json toJson(const Knobs &knobs, const Kernel &kernel) {
@@ -204,6 +219,7 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
   Legality result;
   // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration does not offer, are no hindrance to it.
   if (std::holds_alternative<LibraryKnobs>(configuration.knobs) && isLibraryProduct(kernel, configuration)) result.isLegal = true;
+  if (isTensorCoreProduct(kernel, configuration, device)) result.isLegal = true;
   LayoutConstraints constraints;
   constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
   constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
