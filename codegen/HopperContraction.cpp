@@ -1,8 +1,9 @@
-// Contractions on the tensor cores of sm_90a: a skeleton program. Loads, products and stores live in hopper_contraction.cuh; the
-// program names extents, strides and the tile, passes maps of what the copy engine moves, and calls it.
+// Contractions on the tensor cores of sm_90a, alone or with an epilogue: a skeleton program. Loads, products and stores live in
+// hopper_contraction.cuh; the program names extents, strides and the tile, passes maps of what the copy engine moves, says what
+// becomes of the sums, and calls it.
+#include "codegen/ContractionEpilogue.h"
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
-#include "codegen/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 
@@ -33,8 +34,6 @@ TensorMap sliceMap(DType dtype, const HopperProduct &product, const HopperOperan
 }
 
 HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) {
-  if (!contractionValues(kernel) || kernel.body.size() != 1)
-    throw Error::unsupported("kernel '{}': a contraction of a warpgroup takes one contraction of two operands and nothing else", kernel.name);
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
   if (const std::string reason = hopperKnobsRefusal(knobs, mostSharedBytes); !reason.empty())
@@ -45,18 +44,24 @@ HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configur
   return *answer.product;
 }
 
+ContractionRegion checkedRegion(const Kernel &kernel) {
+  const ContractionRegionAnswer answer = contractionRegion(kernel);
+  if (!answer.region) throw Error::unsupported("kernel '{}': no contraction of a warpgroup: {}", kernel.name, answer.refusal);
+  return *answer.region;
+}
+
 class HopperLowering {
 public:
   HopperLowering(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs)
-      : kernel(kernel), configuration(configuration), knobs(knobs), product(checkedProduct(kernel, configuration, knobs)),
-        values(*contractionValues(kernel)), groups(contractionGroups(kernel, values)),
+      : kernel(kernel), configuration(configuration), knobs(knobs), region(checkedRegion(kernel)),
+        product(checkedProduct(kernel, configuration, knobs)), groups(contractionGroups(kernel, {region.a, region.b, region.c})),
         dtype(kernel.values[size_t(kernel.outputs[0])].dtype), type(cudaNameOf(dtype)) {}
 
   Program run() {
     program.entry = names.claim(kernel.name);
-    program.headers = {"weft/hopper_contraction.cuh"};
     nameAxes();
-    nameTensors();
+    nameInputs();
+    nameOutputs();
     describeProduct();
     describeTile();
     callSkeleton();
@@ -69,6 +74,11 @@ public:
   }
 
 private:
+  struct TensorNames {
+    std::string name{}, map = "nullptr", elements = "nullptr";
+    std::string text() const { return fmt::format("{{{}, {}}}", map, elements); }
+  };
+
   void nameAxes() {
     ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
     for (const Axis &axis : kernel.axes) {
@@ -76,42 +86,71 @@ private:
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
     }
     program.constants = {extents};
-    for (std::string *name : {&shape, &tile, &scale}) *name = names.claim(*name);
+    for (std::string *name : {&shape, &tile}) *name = names.claim(*name);
   }
 
-  /// A map for what the copy engine moves, a pointer for what threads do: of the result both, where its last columns are no
-  /// multiple of 16 bytes.
-  void nameTensors() {
+  /// A map for what the copy engine moves, a pointer for what threads do.
+  void nameInputs() {
     tensors.resize(kernel.inputs.size());
+    panel = panelInput();
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-      const bool isA = i == product.a.input;
-      const HopperOperand &operand = isA ? product.a : product.b;
-      tensors[i].name = names.claim(kernel.values[size_t(kernel.inputs[i])].name);
-      if (operand.isByEngine)
-        addMap(tensors[i], Parameter::Kind::inputMap, int(i),
-               sliceMap(dtype, product, operand, isA ? product.m : product.n, isA ? knobs.tileM : knobs.tileN));
-      else addPointer(tensors[i], Parameter::Kind::input, int(i));
+      const Value &value = kernel.values[size_t(kernel.inputs[i])];
+      tensors[i].name = names.claim(value.name);
+      if (i == product.a.input) nameOperand(product.a, product.m, knobs.tileM);
+      else if (i == product.b.input) nameOperand(product.b, product.n, knobs.tileN);
+      else if (i == panel) addPanels(tensors[i], Parameter::Kind::inputMap, Parameter::Kind::input, int(i));
+      else addPointer(tensors[i], Parameter::Kind::input, int(i), value.dtype);
     }
-    result.name = names.claim(kernel.values[size_t(kernel.outputs[0])].name);
-    if (product.isByEngine)
-      addMap(result, Parameter::Kind::outputMap, 0,
-             mapOf(dtype, product.n, product.m, product.strideCm, product, product.batchStrideC, panelSide));
-    if (!product.isWhollyByEngine()) addPointer(result, Parameter::Kind::output, 0);
   }
 
-  struct TensorNames {
-    std::string name{}, map = "nullptr", elements = "nullptr";
-    std::string text() const { return fmt::format("{{{}, {}}}", map, elements); }
-  };
+  void nameOperand(const HopperOperand &operand, int64_t extent, int tileSide) {
+    TensorNames &tensor = tensors[operand.input];
+    if (operand.isByEngine) addMap(tensor, Parameter::Kind::inputMap, int(operand.input), sliceMap(dtype, product, operand, extent, tileSide));
+    else addPointer(tensor, Parameter::Kind::input, int(operand.input), dtype);
+  }
+
+  void nameOutputs() {
+    results.resize(kernel.outputs.size());
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const Value &value = kernel.values[size_t(kernel.outputs[i])];
+      results[i].name = names.claim(value.name);
+      if (i == 0) addPanels(results[i], Parameter::Kind::outputMap, Parameter::Kind::output, 0);
+      else addPointer(results[i], Parameter::Kind::output, int(i), value.dtype);
+    }
+  }
+
+  /// The operand of C's shape that the copy engine brings: it has to lie as C does.
+  std::optional<size_t> panelInput() const {
+    const auto input = panelInputOf(kernel, region);
+    if (!input || !product.isByEngine || configuration.inputs[*input].alignment % tensorMapAlignment != 0) return std::nullopt;
+    return stridesByAxis(kernel.inputs[*input], configuration.inputs[*input]) == stridesByAxis(kernel.outputs[0], configuration.outputs[0])
+               ? input : std::nullopt;
+  }
+  std::map<int, int64_t> stridesByAxis(int value, const Layout &layout) const {
+    std::vector<int64_t> extents;
+    for (int axis : kernel.values[size_t(value)].axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+    const std::vector<int64_t> strides = stridesOf(layout, extents);
+    std::map<int, int64_t> result;
+    for (size_t i = 0; i < extents.size(); ++i)
+      if (extents[i] > 1) result[kernel.values[size_t(value)].axes[i]] = strides[i];
+    return result;
+  }
+
+  /// A tensor that lies as C does, in panels; both map and pointer where the last columns are no multiple of 16 bytes.
+  void addPanels(TensorNames &tensor, Parameter::Kind map, Parameter::Kind pointer, int index) {
+    if (product.isByEngine)
+      addMap(tensor, map, index, mapOf(dtype, product.n, product.m, product.strideCm, product, product.batchStrideC, panelSide));
+    if (!product.isWhollyByEngine()) addPointer(tensor, pointer, index, dtype);
+  }
 
   void addMap(TensorNames &tensor, Parameter::Kind kind, int index, TensorMap map) {
     const std::string name = names.claim(tensor.name + "_map");
     tensor.map = "&" + name;
     program.parameters.push_back({.kind = kind, .index = index, .name = name, .type = mapType, .map = std::move(map)});
   }
-  void addPointer(TensorNames &tensor, Parameter::Kind kind, int index) {
+  void addPointer(TensorNames &tensor, Parameter::Kind kind, int index, DType elementType) {
     tensor.elements = tensor.name;
-    program.parameters.push_back({.kind = kind, .index = index, .name = tensor.name, .type = type});
+    program.parameters.push_back({.kind = kind, .index = index, .name = tensor.name, .type = std::string(cudaNameOf(elementType))});
   }
 
   std::string extent(ContractionGroup group) const { return extentText(kernel, groups[group], axes); }
@@ -124,7 +163,7 @@ private:
   }
 
   void describeProduct() {
-    StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, result.name, names, program.constants);
+    StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, results[0].name, names, program.constants);
     const std::string a = operandText(product.a), b = operandText(product.b);
     const std::string cm = stride(product.strideCm), cb = stride(product.batchStrideC);
     const std::string members = fmt::format(
@@ -140,33 +179,45 @@ private:
         fmt::format("{{.m = {}, .n = {}, .stages = {}, .staging = {}, .rasterM = {}, .isPingPong = {}}}", knobs.tileM, knobs.tileN,
                     knobs.stages, knobs.staging, knobs.rasterM, knobs.schedule == HopperSchedule::pingPong);
     program.constants.push_back({"weft::hopper::Tile", {{tile, members}}, ""});
-    program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
   }
 
-  double factor() const { return numberOf(kernel.body[0], "scale", 1.0); }
+  /// Statements of the ops behind the contraction, and of its factor.
+  ContractionEpilogue epilogueOf() {
+    EpilogueContext context{.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = axes,
+                            .inputs = {}, .outputs = {}, .product = shape, .rowsAlongN = product.isSwapped,
+                            .fragmentType = "weft::hopper::Fragment", .panelInput = panel};
+    for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
+    for (const TensorNames &tensor : results) context.outputs.push_back(tensor.name);
+    return contractionEpilogue(context);
+  }
 
   void callSkeleton() {
     program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::Plan<{}, {}>::sharedBytes == {})", shape, tile,
                                                 hopperSharedBytes(knobs))));
-    std::string epilogue = "weft::hopper::Unchanged{}";
-    if (factor() != 1) {
-      epilogue = names.claim("finish");
-      const std::string sums = names.claim("sums"), e = names.claim("e");
-      program.body.push_back({.kind = Statement::Kind::function,
-                              .type = fmt::format("float (&{})[8], const weft::hopper::Fragment &", sums),
-                              .name = epilogue,
-                              .body = {loop(e, "8", 0, {assign(fmt::format("{}[{}]", sums, e), fmt::format("{}[{}] * {}", sums, e, scale))})}});
+    ContractionEpilogue epilogue = epilogueOf();
+    program.headers = epilogue.headers;
+    program.headers.push_back("weft/hopper_contraction.cuh");
+    std::ranges::sort(program.headers);
+    program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
+    program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
+    program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    std::string finish = "weft::hopper::Unchanged{}";
+    if (!epilogue.isEmpty()) {
+      finish = names.claim("finish");
+      program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, weft::hopper::NoPanelOperand{{}}, {})",
-                                                type, shape, tile, tensors[product.a.input].text(), tensors[product.b.input].text(),
-                                                result.text(), epilogue)));
+    const std::string operand = panel ? fmt::format("weft::hopper::PanelOperand<{}>{{{}}}", type, tensors[*panel].text())
+                                      : "weft::hopper::NoPanelOperand{}";
+    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {})", type, shape, tile,
+                                                tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
+                                                operand, finish)));
   }
 
   const Kernel &kernel;
   const Configuration &configuration;
   const HopperContractionKnobs &knobs;
+  const ContractionRegion region;
   const HopperProduct product;
-  const std::array<int, 3> values;
   const ContractionGroups groups;
   const DType dtype;
   const std::string type;
@@ -174,8 +225,9 @@ private:
   Program program;
   std::vector<std::string> axes;
   std::vector<TensorNames> tensors;
-  TensorNames result;
-  std::string shape = "product", tile = "tile", scale = "scale";
+  std::vector<TensorNames> results;
+  std::optional<size_t> panel;
+  std::string shape = "product", tile = "tile";
 };
 
 }  // namespace

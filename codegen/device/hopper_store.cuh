@@ -4,6 +4,7 @@
 // operand of C's shape, which arrives in the buffer that the panel leaves from.
 #pragma once
 
+#include "weft/fragment.cuh"
 #include "weft/hopper_tiles.cuh"
 
 namespace weft::hopper {
@@ -16,9 +17,6 @@ template <Product product, Tile tile> using Sums = float[Plan<product, tile>::ro
 struct Fragment {
   int batch, row, column;
 };
-__device__ __forceinline__ constexpr int fragmentRow(int e) { return e / 2 % 2 * 8; }
-__device__ __forceinline__ constexpr int fragmentColumn(int e) { return e / 4 * 8 + e % 2; }
-
 /// The epilogue that leaves the sums as they are.
 struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
@@ -83,27 +81,11 @@ struct NoPanelOperand {
 };
 
 template <Product product> __device__ __forceinline__ Offset offsetInC(const Fragment &fragment, int e) {
-  return fragment.batch * product.batchStrideC + (fragment.row + fragmentRow(e)) * product.strideCm + fragment.column +
-         fragmentColumn(e);
+  return fragment.batch * product.batchStrideC + (fragment.row + rowInFragment(e)) * product.strideCm + fragment.column +
+         columnInFragment(e);
 }
 template <Product product> __device__ __forceinline__ bool isInC(const Fragment &fragment, int e) {
-  return fragment.row + fragmentRow(e) < product.m && fragment.column + fragmentColumn(e) < product.n;
-}
-
-/// What a vector along n holds for the columns of a fragment; an even start, zero out of bounds.
-template <Product product, typename T>
-__device__ __forceinline__ Vec<float, 8> loadColumns(const T *from, const Fragment &fragment) {
-  Vec<float, 8> values;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int column = fragment.column + half * 8;
-    Vec<float, 2> pair{};
-    if (column + 1 < product.n) pair = loadVector<2>(from + column);
-    else if (column < product.n) pair.at[0] = loadOne(from + column);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) values.at[half * 4 + e] = pair.at[e % 2];
-  }
-  return values;
+  return fragment.row + rowInFragment(e) < product.m && fragment.column + columnInFragment(e) < product.n;
 }
 
 /// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from: the panel's buffer or C.

@@ -5,7 +5,7 @@
 #include "passes/configure/Family.h"
 #include "tests/emulate/Sampling.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
 
 #include <fmt/format.h>
 
@@ -193,7 +193,7 @@ void addHopperContractions(Collector &collect, std::span<const Product> products
         for (const char *term : {product.a, product.b, product.c})
           for (const char *letter = term; *letter; ++letter) used[*letter] = extents->at(*letter);
         Kernel kernel = typed(samples::contractKernel(used, product.a, product.b, product.c), dtype);
-        const std::vector<Configuration> drawn = collect.drawHopper(kernel, dtype == DType::f16 ? 24 : 12);
+        const std::vector<Configuration> drawn = collect.drawHopper(kernel, dtype == DType::f16 ? 10 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("hopper", kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
@@ -205,8 +205,17 @@ void addHopperContractions(Collector &collect, std::span<const Product> products
   for (int64_t m : {1, 9, 640})
     for (int64_t n : {1, 24, 257})
       for (int64_t k : {1, 16, 64, 72, 1003})
-        for (const Configuration &one : collect.drawHopper(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), 2))
+        for (const Configuration &one : collect.drawHopper(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), 1))
           collect.add("hopper", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), DType::f16, one);
+}
+
+/// What follows a contraction, on fragments: whole and clipped panels, copied and loaded operands, results in both orders.
+void addEpilogues(Collector &collect) {
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ContractionExtents &extents :
+         {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 72, .u = 331}, {.b = 1, .j = 1000, .i = 200, .u = 1032}, {.b = 2, .j = 24, .i = 19, .u = 40}})
+      for (const Kernel &kernel : samples::fusedContractions(extents, dtype))
+        for (const Configuration &one : collect.drawHopper(kernel, dtype == DType::f16 ? 3 : 1)) collect.add("epilogues", kernel, dtype, one);
 }
 
 void addContractions(Collector &collect) {
@@ -219,6 +228,7 @@ void addContractions(Collector &collect) {
     return used;
   };
   addHopperContractions(collect, products);
+  addEpilogues(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);
