@@ -1,6 +1,5 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, with the element-wise ops that follow it. Tiles that would take far longer than the best one by their number and their waste are left out.
-#include "kernel/ContractionRegion.h"
+// orientation. Tiles that would take far longer than the best one by their number and their waste are left out.
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/HopperCost.h"
@@ -30,16 +29,9 @@ constexpr HopperContractionKnobs tiles[] = {
 constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
 constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of the result
 
-/// Operands of the product and the first output have one type; what else an epilogue reads and stores may be f32, too.
 std::string typeRefusal(const Kernel &kernel) {
   const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
-  const ContractionRegion region = *contractionRegion(kernel).region;
-  for (const int value : operandValues(kernel)) {
-    const DType own = kernel.values[size_t(value)].dtype;
-    if (value != region.a && value != region.b && own != DType::f32 && own != DType::f16 && own != DType::bf16)
-      return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
-  }
-  for (const int value : {region.a, region.b})
+  for (const int value : operandValues(kernel))
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
@@ -69,7 +61,7 @@ void addKnobs(const HopperProduct &product, DType dtype, const Device &device, s
 FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) {
   if (!hasWarpgroupProducts(device.architecture))
     return {.reason = fmt::format("{} has no products of a warpgroup; sm_90a has", device.architecture)};
-  if (std::string reason = contractionRegion(kernel).refusal; !reason.empty()) return {.reason = std::move(reason)};
+  if (std::string reason = contractionRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
   if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
   const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
   ConfigurationSpace space{.family = std::string(familyOf(HopperContractionKnobs{}))};

@@ -5,7 +5,7 @@
 #include "passes/configure/Family.h"
 #include "tests/emulate/Sampling.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleKernels.h"
 
 #include <fmt/format.h>
 
@@ -209,15 +209,6 @@ void addHopperContractions(Collector &collect, std::span<const Product> products
           collect.add("hopper", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), DType::f16, one);
 }
 
-/// What follows a contraction, on fragments: whole and clipped panels, copied and loaded operands, results in both orders.
-void addEpilogues(Collector &collect) {
-  for (DType dtype : {DType::f16, DType::bf16})
-    for (const samples::ContractionExtents &extents :
-         {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 72, .u = 331}, {.b = 1, .j = 1000, .i = 200, .u = 1032}, {.b = 2, .j = 24, .i = 19, .u = 40}})
-      for (const Kernel &kernel : samples::fusedContractions(extents, dtype))
-        for (const Configuration &one : collect.drawHopper(kernel, dtype == DType::f16 ? 3 : 1)) collect.add("epilogues", kernel, dtype, one);
-}
-
 void addContractions(Collector &collect) {
   const std::map<char, int64_t> odd{{'b', 2}, {'h', 3}, {'i', 33}, {'j', 17}, {'k', 65}, {'n', 127}, {'p', 5}, {'w', 9}};
   const Product products[] = {{"ik", "kn", "in"}, {"phi", "bji", "phbj"}, {"phbk", "phbj", "hbjk"}, {"hbjk", "whbk", "whbj"}, {"bik", "bkn", "bin"}};
@@ -228,7 +219,6 @@ void addContractions(Collector &collect) {
     return used;
   };
   addHopperContractions(collect, products);
-  addEpilogues(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);

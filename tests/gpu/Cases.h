@@ -22,7 +22,6 @@ struct Case {
 ///   maps          every pair of layouts of an element-wise kernel
 ///   contractions  plain contractions at odd extents in many layouts
 ///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
-///   epilogues     the same with what follows a contraction
 std::vector<Case> allCases();
 
 }  // namespace weft::gputest

@@ -10,7 +10,7 @@
 #include "passes/configure/Families.h"
 #include "runtime/Build.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleKernels.h"
 
 #include <fmt/format.h>
 
@@ -184,23 +184,4 @@ TEST_CASE("tensor-core contractions of sm_90a: every tile in every orientation, 
   scaled.body[0].attributes["scale"] = 0.125;
   batch.addSamples("scaled batch", scaled, findDevice("h200"), 8);
   batch.buildAndCheck(aligned + 16, 1);
-}
-
-TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
-  Batch batch;
-  std::set<std::string> tiles;
-  for (const Kernel &kernel : samples::fusedContractions({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16)) {
-    std::set<std::string> seen;
-    forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-      const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-      if (!knobs || !seen.insert(describe(kernel, *knobs)).second) return true;
-      tiles.insert(describe(kernel, *knobs));
-      batch.add(kernel.name, kernel, configuration, "sm_90a");
-      return true;
-    });
-  }
-  for (const Kernel &kernel : samples::fusedContractions({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
-    batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
-  CHECK(tiles.size() >= 5);
-  batch.buildAndCheck(25, 1);
 }
