@@ -8,6 +8,8 @@
 #include "tests/unit/SampleGraphs.h"
 #include "tests/unit/SamplePlans.h"
 
+#include <fmt/format.h>
+
 #include <random>
 
 using namespace weft;
@@ -89,6 +91,33 @@ TEST_CASE("default rules: one candidate has exactly the ops of each kernel of Ta
     REQUIRE(candidate);
     CHECK_FALSE(configurationSpaces(kernelOf(loaded->graph(), *candidate), findDevice("h200")).empty());
   }
+}
+
+TEST_CASE("default rules: what stacking leaves of a paper kernel is one candidate in every variant") {
+  const auto loaded = trained("paper-encoder", smallEncoder);
+  size_t stacked = 0;
+  for (const Variant &variant : proposeVariants(*loaded->module, {.attention = "unfused"})) {
+    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    GraphOp graph = graphOf(*variant.module);
+    const FusionResult fusions = proposeFusions(graph, FuseOptions{});
+    Members present;  // computed; parts of a stacked result are slices
+    const Dataflow flow = describeGraph(graph).flow;
+    for (const FlowOp &op : flow.ops)
+      if (op.operatorClass != OperatorClass::movement)
+        present.insert(flow.tensors[static_cast<size_t>(op.results.front())].name);
+    for (const PaperKernel &kernel : tableA1) {
+      INFO(kernel.name);
+      Members left;
+      std::set_intersection(kernel.ops.begin(), kernel.ops.end(), present.begin(), present.end(), std::inserter(left, left.end()));
+      stacked += left.size() < kernel.ops.size();
+      if (left.size() < 2)
+        continue;
+      const FusionCandidate *candidate = candidateWith(graph, fusions, left);
+      REQUIRE(candidate);
+      CHECK_FALSE(configurationSpaces(kernelOf(graph, *candidate), findDevice("h200")).empty());
+    }
+  }
+  CHECK(stacked > 0);  // the variants differ in what is left
 }
 
 TEST_CASE("independent sums over one iteration space fuse by default, and the record says what that saves") {
