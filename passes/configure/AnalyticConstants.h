@@ -84,6 +84,8 @@ constexpr double hopperStartSeconds = 0.2e-6;
 constexpr double hopperExposedShare = 0.5;
 /// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x 64, 4.9 us with padded rows.
 constexpr double hopperGuardedShare = 0.1;
+/// The runs are of the skeleton alone. Until the family itself has run on a GPU, a library's product is preferred where nothing is measured.
+constexpr double hopperUntriedFactor = 1.25;
 
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;

@@ -182,7 +182,9 @@ private:
   }
 
   Cost price(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) const {
-    return hopperCost(kernel, configuration, knobs, target);
+    Cost cost = hopperCost(kernel, configuration, knobs, target);
+    cost.seconds *= hopperUntriedFactor;
+    return cost;
   }
 
   /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the rest.

@@ -74,6 +74,7 @@ struct PricedParts {
   double seconds = 0;     ///< predicted, as a whole graph
   double sumSeconds = 0;  ///< of its kernels' prices
   int64_t workspaceBytes = 0;
+  bool isMeasured = false;  ///< all its kernels' prices
 };
 
 struct Selected {

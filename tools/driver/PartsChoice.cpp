@@ -33,6 +33,10 @@ std::vector<Place> nearBest(const Compilation &compilation, const Selected &sele
   return places;
 }
 
+bool isMeasured(const runtime::Plan &plan) {
+  return std::ranges::all_of(plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.measured || runtime::isView(kernel); });
+}
+
 }  // namespace
 
 std::vector<int> partCounts(const ChoiceFlags &choices) {
@@ -50,7 +54,7 @@ std::vector<PricedParts> pricedParts(const Compilation &compilation, const Selec
       const runtime::Plan plan = planOf(compilation, variant, path, count).plan;
       const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
       fastest = std::min(fastest, seconds);
-      priced.push_back({.parts = count, .seconds = seconds, .sumSeconds = plan.predictedSeconds, .workspaceBytes = plan.workspaceBytes});
+      priced.push_back({.parts = count, .seconds = seconds, .sumSeconds = plan.predictedSeconds, .workspaceBytes = plan.workspaceBytes, .isMeasured = isMeasured(plan)});
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
       if (refusal.empty()) refusal = error.what();
@@ -60,9 +64,13 @@ std::vector<PricedParts> pricedParts(const Compilation &compilation, const Selec
 }
 
 size_t preferred(std::span<const PricedParts> priced, double freeBytes) {
-  const double fastest = std::ranges::min_element(priced, {}, &PricedParts::seconds)->seconds;
+  const bool needsRows = std::ranges::any_of(priced, &PricedParts::isMeasured);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const PricedParts &one : priced)
+    if (one.isMeasured || !needsRows) fastest = std::min(fastest, one.seconds);
   const auto cost = [&](const PricedParts &one) {
-    if (!(one.seconds <= fastest * (1 + mostSlower))) return std::numeric_limits<double>::infinity();
+    const bool isOffered = (one.isMeasured || !needsRows) && one.seconds <= fastest * (1 + mostSlower);
+    if (!isOffered) return std::numeric_limits<double>::infinity();
     return one.seconds / fastest + halvingIsWorth * std::log2(std::max(double(one.workspaceBytes), freeBytes) / freeBytes);
   };
   return size_t(std::ranges::min_element(priced, {}, cost) - priced.begin());

@@ -38,7 +38,7 @@ json partsReport(const Selected &selected) {
   json list = json::array();
   for (const PricedParts &one : selected.pricedParts)
     list.push_back({{"parts", one.parts}, {"seconds", one.seconds}, {"sumSeconds", one.sumSeconds}, {"workspace", one.workspaceBytes},
-                    {"chosen", one.parts == selected.parts}});
+                    {"measured", one.isMeasured}, {"chosen", one.parts == selected.parts}});
   return list;
 }
 

@@ -136,11 +136,12 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
 /// In how many parts the kernels around the largest temporary could run, and why so many were chosen.
 std::string partsLines(const json &parts) {
   if (parts.size() < 2) return "";
-  Table table({{"", left}, {"parts", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}});
+  Table table({{"", left}, {"parts", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}, {"prices", left}});
   for (const json &one : parts)
     table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
-                  formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>())});
-  return fmt::format("parts: {}\n{}", fmt::format("half the workspace is worth {:.2f}% of the time, up to {:.0f}% of it, as predicted", 100 * halvingIsWorth, 100 * mostSlower), table.print());
+                  formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>()),
+                  one["measured"].get<bool>() ? "measured" : "partly modelled"});
+  return fmt::format("parts: {}\n{}", fmt::format("half the workspace is worth {:.2f}% of the time, up to {:.0f}% of it, as predicted; only measured ones may win if any is", 100 * halvingIsWorth, 100 * mostSlower), table.print());
 }
 
 /// What later entry points read of earlier ones, and what they compute again.
