@@ -183,7 +183,7 @@ private:
 
   Cost price(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) const {
     Cost cost = hopperCost(kernel, configuration, knobs, target);
-    cost.seconds *= hopperUntriedFactor;
+    cost.seconds *= analytic::hopperUntriedFactor;
     return cost;
   }
 

@@ -20,21 +20,34 @@ struct Place {
 /// How much slower a path may be before it runs in parts.
 constexpr double nearlyAsFast = 0.02;
 
+/// Runners-up are known for the best path: other paths have those of the steps that they share with it.
+void takeRunnersUp(select::Plan &path, const select::Plan &best) {
+  for (select::Step &step : path.steps)
+    for (const select::Step &known : best.steps)
+      if (known.candidate == step.candidate && known.tensor == step.tensor && known.configuration == step.configuration)
+        step.runnerUp = known.runnerUp, step.runnerUpLoss = known.runnerUpLoss;
+}
+
 /// Paths that are about as fast as the best, best first.
 std::vector<Place> nearBest(const Compilation &compilation, const Selected &selected) {
   std::vector<Place> places;
   const double limit = selected.best().selection.best().seconds * (1 + nearlyAsFast);
   for (size_t variant = 0; variant < selected.variants.size(); ++variant)
     for (select::Plan &path : selected.variants[variant].selection.kBest(compilation.alternatives()))
-      if (path.seconds <= limit) places.push_back({.variant = variant, .path = std::move(path)});
+      if (path.seconds <= limit) {
+        takeRunnersUp(path, selected.variants[variant].selection.best());
+        places.push_back({.variant = variant, .path = std::move(path)});
+      }
   std::ranges::stable_sort(places, {}, [](const Place &place) { return place.path.seconds; });
   constexpr size_t mostPlaces = 4;
   if (places.size() > mostPlaces) places.resize(mostPlaces);
   return places;
 }
 
-bool isMeasured(const runtime::Plan &plan) {
-  return std::ranges::all_of(plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.measured || runtime::isView(kernel); });
+bool isMeasured(const PlannedKernels &planned) {
+  return std::ranges::all_of(planned.kernels, [](const ChosenKernel &kernel) {
+    return kernel.cost.measured || std::holds_alternative<ViewKnobs>(kernel.configuration.knobs);
+  });
 }
 
 }  // namespace
@@ -51,10 +64,11 @@ std::vector<PricedParts> pricedParts(const Compilation &compilation, const Selec
   for (const int count : partCounts(compilation.choiceFlags())) {
     if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
     try {
-      const runtime::Plan plan = planOf(compilation, variant, path, count).plan;
+      const PlannedKernels planned = planOf(compilation, variant, path, count);
+      const runtime::Plan &plan = planned.plan;
       const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
       fastest = std::min(fastest, seconds);
-      priced.push_back({.parts = count, .seconds = seconds, .sumSeconds = plan.predictedSeconds, .workspaceBytes = plan.workspaceBytes, .isMeasured = isMeasured(plan)});
+      priced.push_back({.parts = count, .seconds = seconds, .sumSeconds = plan.predictedSeconds, .workspaceBytes = plan.workspaceBytes, .isMeasured = isMeasured(planned)});
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
       if (refusal.empty()) refusal = error.what();
