@@ -24,6 +24,7 @@ struct Lower {
   Program operator()(const TransposeKnobs &knobs) const { return lowerTranspose(kernel, configuration, knobs); }
   Program operator()(const ContractionKnobs &knobs) const { return lowerContraction(kernel, configuration, knobs); }
   Program operator()(const HopperContractionKnobs &knobs) const { return lowerHopperContraction(kernel, configuration, knobs); }
+  Program operator()(const AmpereContractionKnobs &knobs) const { return lowerAmpereContraction(kernel, configuration, knobs); }
   Program operator()(const ViewKnobs &) const {
     throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
   }

@@ -11,6 +11,7 @@ Program lowerScatter(const Kernel &kernel, const Configuration &configuration, c
 Program lowerLoop(const Kernel &kernel, const Configuration &configuration, const LoopKnobs &knobs);
 Program lowerTranspose(const Kernel &kernel, const Configuration &configuration, const TransposeKnobs &knobs);
 Program lowerContraction(const Kernel &kernel, const Configuration &configuration, const ContractionKnobs &knobs);
+Program lowerAmpereContraction(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs);
 Program lowerHopperContraction(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs);
 
 }  // namespace weft::codegen

@@ -102,7 +102,8 @@ std::string libraryVersionText(int version) {
 }
 
 std::string_view familyOf(const Knobs &knobs) {
-  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction"};
+  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction",
+                                        "ampere-contraction"};
   static_assert(std::size(names) == std::variant_size_v<Knobs>);
   return names[knobs.index()];
 }
@@ -113,7 +114,7 @@ bool hasText(const Knobs &knobs) {
 
 int familyVersion(std::string_view family) {
   static const std::map<std::string_view, int> versions = {
-      {"cublaslt", 1}, {"hopper-contraction", 1}, {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
+      {"ampere-contraction", 1}, {"cublaslt", 1}, {"hopper-contraction", 1}, {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
   const auto found = versions.find(family);
   if (found == versions.end()) throw Error::checkFailed("unknown kernel family '{}'", family);
   return found->second;
@@ -187,6 +188,10 @@ struct Describe {
     return fmt::format("wgmma, {} tiles of {} x {}, {} stages, {} staged panels, raster {}", nameOf(knobs.schedule), knobs.tileM,
                        knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM);
   }
+  std::string operator()(const AmpereContractionKnobs &knobs) const {
+    return fmt::format("mma.sync, tile {} x {} x {}, {} stages, {} x {} warps, raster {}", knobs.tileM, knobs.tileN, knobs.tileK,
+                       knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
+  }
   std::string operator()(const ViewKnobs &) const { return "view, no kernel"; }
   std::string operator()(const LibraryKnobs &knobs) const {
     if (knobs.algorithm < 0) return "cuBLASLt, first candidate of its heuristic";
@@ -217,6 +222,10 @@ struct CanonicalKnobs {
   std::string operator()(const HopperContractionKnobs &knobs) const {
     return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
                        knobs.stages, knobs.staging, knobs.rasterM, knobs.blocks);
+  }
+  std::string operator()(const AmpereContractionKnobs &knobs) const {
+    return fmt::format("tile {}x{}x{} stages {} warps {}x{} raster {}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages,
+                       knobs.warpsM, knobs.warpsN, knobs.rasterM);
   }
   std::string operator()(const ViewKnobs &) const { return "-"; }
   std::string operator()(const LibraryKnobs &knobs) const { return libraryAttributesText(knobs, " "); }

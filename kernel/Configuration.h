@@ -99,6 +99,16 @@ struct HopperContractionKnobs {
   auto operator<=>(const HopperContractionKnobs &) const = default;
 };
 
+/// Tensor-core contractions from sm_80 on: one block a tile, copies into a ring of stages, products of a warp (ampere_contraction.cuh).
+struct AmpereContractionKnobs {
+  int tileM = 128, tileN = 128;  ///< elements of C a block: 32, 64, 128, 256
+  int tileK = 32;                ///< of k in a slice of A and B: 32 or 64
+  int stages = 4;                ///< slices that shared memory holds
+  int warpsM = 2, warpsN = 2;    ///< warps of a block along both sides of its tile
+  int rasterM = 8;               ///< tiles along m that are taken together before the next along n
+  auto operator<=>(const AmpereContractionKnobs &) const = default;
+};
+
 /// Zero-cost family: slices and concatenations that are views of one buffer, and parameters packed at load.
 struct ViewKnobs {
   auto operator<=>(const ViewKnobs &) const = default;
@@ -131,7 +141,8 @@ std::span<const LibraryAttribute> libraryAttributes();
 /// "13.2.0" for 130200.
 std::string libraryVersionText(int version);
 
-using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs, HopperContractionKnobs>;
+using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs, HopperContractionKnobs,
+                           AmpereContractionKnobs>;
 
 struct Configuration {
   std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
@@ -140,7 +151,7 @@ struct Configuration {
   auto operator<=>(const Configuration &) const = default;
 };
 
-/// "loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction".
+/// "loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction", "ampere-contraction".
 std::string_view familyOf(const Knobs &knobs);
 /// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not products of a library.
 bool hasText(const Knobs &knobs);

@@ -46,6 +46,15 @@ template <typename Visitor> void visitFields(HopperContractionKnobs &knobs, Visi
   visit.integer("raster", knobs.rasterM, HopperContractionKnobs{}.rasterM);
   visit.integer("blocks", knobs.blocks, HopperContractionKnobs{}.blocks);
 }
+template <typename Visitor> void visitFields(AmpereContractionKnobs &knobs, Visitor &visit) {
+  visit.integer("tileM", knobs.tileM, AmpereContractionKnobs{}.tileM);
+  visit.integer("tileN", knobs.tileN, AmpereContractionKnobs{}.tileN);
+  visit.integer("tileK", knobs.tileK, AmpereContractionKnobs{}.tileK);
+  visit.integer("stages", knobs.stages, AmpereContractionKnobs{}.stages);
+  visit.integer("warpsM", knobs.warpsM, AmpereContractionKnobs{}.warpsM);
+  visit.integer("warpsN", knobs.warpsN, AmpereContractionKnobs{}.warpsN);
+  visit.integer("raster", knobs.rasterM, AmpereContractionKnobs{}.rasterM);
+}
 template <typename Visitor> void visitFields(ViewKnobs &, Visitor &) {}
 template <typename Visitor> void visitFields(LibraryKnobs &knobs, Visitor &visit) {
   for (const LibraryAttribute &attribute : libraryAttributes())
@@ -202,7 +211,8 @@ ProfileSubject productSubject(DType dtype, const MatrixProduct &product) {
 }
 
 bool isProductFamily(std::string_view family) {
-  return family == familyOf(ContractionKnobs{}) || family == familyOf(HopperContractionKnobs{}) || family == familyOf(LibraryKnobs{});
+  return family == familyOf(ContractionKnobs{}) || family == familyOf(HopperContractionKnobs{}) ||
+         family == familyOf(AmpereContractionKnobs{}) || family == familyOf(LibraryKnobs{});
 }
 
 std::string strideText(const MatrixProduct &product) {
@@ -261,6 +271,7 @@ Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &k
   if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
   if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
   if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(text, kernel);
+  if (family == familyOf(AmpereContractionKnobs{})) return readKnobs<AmpereContractionKnobs>(text, kernel);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
   throw Error::badInput("unknown kernel family '{}'", family);
 }

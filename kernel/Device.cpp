@@ -116,13 +116,22 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .sources = reader.sources()};
 }
 
-bool hasWarpgroupProducts(std::string_view architecture) { return architecture == "sm_90a"; }
+namespace {
 
-bool hasClusters(std::string_view architecture) {
+/// 90 of "sm_90a".
+int numberOf(std::string_view architecture) {
   int number = 0;
   if (architecture.starts_with("sm_")) std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
-  return number >= 90;
+  return number;
 }
+
+}  // namespace
+
+bool hasWarpgroupProducts(std::string_view architecture) { return architecture == "sm_90a"; }
+
+bool hasClusters(std::string_view architecture) { return numberOf(architecture) >= 90; }
+
+bool hasWarpProducts(std::string_view architecture) { return numberOf(architecture) >= 80; }
 
 const std::vector<Device> &devices() {
   static const std::vector<Device> all = parseEmbedded();

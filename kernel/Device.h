@@ -18,6 +18,9 @@ bool hasClusters(std::string_view architecture);
 /// Whether it has products of a whole warpgroup (wgmma) and a copy engine that moves boxes of tensors (TMA).
 bool hasWarpgroupProducts(std::string_view architecture);
 
+/// Whether it has asynchronous copies to shared memory and products of a warp with fp32 sums (cp.async, mma.sync): sm_80 and later.
+bool hasWarpProducts(std::string_view architecture);
+
 struct Device {
   std::string name;          ///< "h200": the --device spelling
   std::string title;         ///< "NVIDIA H200 SXM"

@@ -45,6 +45,15 @@ template <typename Visitor> void visitKnobs(HopperContractionKnobs &knobs, Visit
   visit.integer("raster_m", knobs.rasterM);
   visit.integer("blocks", knobs.blocks);
 }
+template <typename Visitor> void visitKnobs(AmpereContractionKnobs &knobs, Visitor &visit) {
+  visit.integer("tile_m", knobs.tileM);
+  visit.integer("tile_n", knobs.tileN);
+  visit.integer("tile_k", knobs.tileK);
+  visit.integer("stages", knobs.stages);
+  visit.integer("warps_m", knobs.warpsM);
+  visit.integer("warps_n", knobs.warpsN);
+  visit.integer("raster_m", knobs.rasterM);
+}
 template <typename Visitor> void visitKnobs(ViewKnobs &, Visitor &) {}
 template <typename Visitor> void visitKnobs(LibraryKnobs &knobs, Visitor &visit) {
   for (const LibraryAttribute &attribute : libraryAttributes())
@@ -161,9 +170,11 @@ Knobs knobsOf(const Kernel &kernel, mlir::DictionaryAttr config) {
   if (family == familyOf(ViewKnobs{})) return readKnobs<ViewKnobs>(reader);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(reader);
   if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(reader);
-  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}, {}", kernel.name, family,
+  if (family == familyOf(AmpereContractionKnobs{})) return readKnobs<AmpereContractionKnobs>(reader);
+  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}, {}, {}", kernel.name, family,
                         familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}), familyOf(ContractionKnobs{}),
-                        familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}), familyOf(HopperContractionKnobs{}));
+                        familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}), familyOf(HopperContractionKnobs{}),
+                        familyOf(AmpereContractionKnobs{}));
 }
 
 }  // namespace

@@ -87,6 +87,15 @@ constexpr double hopperGuardedShare = 0.1;
 /// The runs are of the skeleton alone. Until the family itself has run on a GPU, a library's product is preferred where nothing is measured.
 constexpr double hopperUntriedFactor = 1.25;
 
+/// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own products, and of the peak of wgmma on
+/// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.
+constexpr double ampereShare = 0.85, ampereShareOfWarpgroups = 0.55;
+constexpr double ampereLeastEfficiency = 0.5, ampereEfficiencyPerIntensity = 0.5 / 64;
+/// Rows that start anywhere come through registers, and the first slices of a block wait for nothing to hide them.
+constexpr double ampereGuardedShare = 0.2, ampereStartSeconds = 0.5e-6;
+/// Against the library's first candidate at least, until there are measured rows.
+constexpr double ampereUnmeasured = 1.05;
+
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
 

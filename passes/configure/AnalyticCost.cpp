@@ -3,7 +3,8 @@
 //   t = launch + max( sum over operands of traffic / share, instructions ) + 0.1 x the lesser     loop kernels
 //   t = launch + max( traffic / share, padded flop / (FMA peak x inner efficiency) )   plain contractions
 //   t = launch + max( traffic, padded flop / tensor peak ) + exposed part of the lesser library products (LibraryCost.h),
-//                                                                                       tensor-core contractions (HopperCost.h)
+//                                                                                       tensor-core contractions (HopperCost.h,
+//                                                                                       AmpereCost.h)
 //
 // Traffic. A warp's access to one operand touches some number of distinct 32-byte sectors, which follows from the strides
 // of the operand along the lane and vector axes. DRAM moves each byte once (neighbours in a sector are re-used out of L2
@@ -22,6 +23,7 @@
 // threadM x threadN FMA. This family uses no tensor cores, and is priced as such.
 //
 // Every constant stands in AnalyticConstants.h with its source. Checked against H200 figures in tests/unit/cost_test.cpp.
+#include "passes/configure/AmpereCost.h"
 #include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -185,6 +187,10 @@ private:
     Cost cost = hopperCost(kernel, configuration, knobs, target);
     cost.seconds *= analytic::hopperUntriedFactor;
     return cost;
+  }
+
+  Cost price(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) const {
+    return ampereCost(kernel, configuration, knobs, target);
   }
 
   /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the rest.

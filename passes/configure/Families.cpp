@@ -22,12 +22,13 @@ struct FamilyEntry {
 };
 
 /// The order is the order of enumeration, and ties of prices go to the first: cheapest family first.
-constexpr std::array<FamilyEntry, 6> families = {{
+constexpr std::array<FamilyEntry, 7> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
     {"hopper-contraction", hopperContractionSpace},
     {"cublaslt", librarySpace},
+    {"ampere-contraction", ampereContractionSpace},
     {"plain-contraction", contractionSpace},
 }};
 

@@ -35,6 +35,7 @@ FamilyAnswer loopSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer transposeSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer contractionSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device);
+FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device);
 FamilyAnswer librarySpace(const Kernel &kernel, const Device &device);
 FamilyAnswer viewSpace(const Kernel &kernel, const Device &device);
 

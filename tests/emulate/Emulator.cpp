@@ -259,7 +259,7 @@ Dim3 dim3(const std::array<int64_t, 3> &extents) {
 /// where the kernel's variables are, that of the others in `images`.
 class Cluster {
 public:
-  Cluster(const Grid &grid, const std::function<void()> &thread) : shared(grid.shared) {
+  Cluster(const Grid &grid, const std::function<void()> &thread) : shared(grid.shared), dynamic(grid.dynamicShared) {
     const int threads = int(grid.threads[0] * grid.threads[1] * grid.threads[2]);
     for (int64_t rank = 0; rank < grid.cluster; ++rank) blocks.push_back(std::make_unique<Block>(threads, thread));
     images.assign(blocks.size(), std::vector<std::byte>(shared.size()));
@@ -271,13 +271,15 @@ public:
     return (rank == current ? shared.data() : images.at(size_t(rank)).data()) + offset;
   }
 
+  std::byte *dynamicShared() const { return dynamic.data(); }
+
   static Cluster *running;
 
 private:
   std::string runBlock(int rank, Schedule schedule);
   int count() const { return int(blocks.size()); }
 
-  std::span<std::byte> shared;
+  std::span<std::byte> shared, dynamic;
   std::vector<std::unique_ptr<Block>> blocks;
   std::vector<std::vector<std::byte>> images;
   int current = 0;
@@ -289,6 +291,7 @@ std::string Cluster::runBlock(int rank, Schedule schedule) {
   Block &block = *blocks[rank];
   current = rank;
   std::copy(images[rank].begin(), images[rank].end(), shared.begin());
+  std::fill(dynamic.begin(), dynamic.end(), std::byte{0xFF});
   std::string error = block.run(schedule);
   std::copy(shared.begin(), shared.end(), images[rank].begin());
   if (block.hasEnded()) std::fill(images[rank].begin(), images[rank].end(), std::byte{0xFF});
@@ -317,6 +320,7 @@ std::string Cluster::run(Schedule schedule, Dim3 first) {
 }
 
 std::string runBlocks(const Grid &grid, Schedule schedule, Cluster &cluster) {
+  if (grid.cluster > 1 && !grid.dynamicShared.empty()) return "blocks of a cluster have no dynamic shared memory here";
   if (blocksPerGrid.x % grid.cluster != 0)
     return fmt::format("{} blocks are no whole clusters of {}", blocksPerGrid.x, grid.cluster);
   for (const auto &[x, y, z] : grid.only)
@@ -338,6 +342,8 @@ void clusterBarrier(const char *file, int line) { Block::running->clusterBarrier
 void loadFromBlock(const void *own, int rank, void *value, size_t size) {
   std::memcpy(value, Cluster::running->addressOf(own, rank), size);
 }
+
+void *dynamicShared() { return Cluster::running->dynamicShared(); }
 
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
   Block::running->exchange(mask, mine, size, all, file, line);

@@ -23,6 +23,7 @@ struct Grid {
   std::array<int64_t, 3> blocks{1, 1, 1}, threads{1, 1, 1};
   int64_t cluster = 1;            ///< neighbouring blocks along x that form a cluster
   std::span<std::byte> shared{};  ///< memory of __shared__ variables: poisoned with 0xFF (NaN) before every block
+  std::span<std::byte> dynamicShared{};  ///< dynamic shared memory, of kernels in no cluster: poisoned likewise
   std::vector<std::array<unsigned, 3>> only = {};  ///< blocks to run, with their clusters; empty: all
 };
 

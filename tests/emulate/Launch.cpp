@@ -109,7 +109,9 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration, co
     }
   }
 
-  const Grid grid{.blocks = emitted.launch.grid, .threads = emitted.launch.block, .cluster = emitted.launch.cluster, .shared = host.shared};
+  const GuardedBuffer dynamic(size_t(emitted.launch.sharedBytes));
+  const Grid grid{.blocks = emitted.launch.grid, .threads = emitted.launch.block, .cluster = emitted.launch.cluster, .shared = host.shared,
+                  .dynamicShared = dynamic.bytes()};
   LaunchResult result{.error = run(grid, schedule, [&] { host.call(addresses.data()); }), .outputs = {}};
   for (const auto &tensors : {&inputs, &outputs})
     for (size_t n = 0; n < tensors->size(); ++n)

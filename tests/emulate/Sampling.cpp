@@ -26,6 +26,9 @@ struct CoarseClass {
   std::string operator()(const HopperContractionKnobs &knobs) const {
     return fmt::format("{} tile {}x{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN);
   }
+  std::string operator()(const AmpereContractionKnobs &knobs) const {
+    return fmt::format("mma.sync tile {}x{}x{} warps {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.warpsM, knobs.warpsN);
+  }
   std::string operator()(const ViewKnobs &) const { return "view"; }
   std::string operator()(const LibraryKnobs &) const { return "library"; }
 };

@@ -127,6 +127,10 @@ Knobs read(KnobReader &reader, const std::string &where) {
                                   .tileN = reader.number("tileN"), .stages = reader.number("stages"),
                                   .staging = reader.number("staging"), .rasterM = reader.number("rasterM"),
                                   .blocks = reader.number("blocks")};
+  if (family == familyOf(AmpereContractionKnobs{}))
+    return AmpereContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"), .tileK = reader.number("tileK"),
+                                  .stages = reader.number("stages"), .warpsM = reader.number("warpsM"),
+                                  .warpsN = reader.number("warpsN"), .rasterM = reader.number("rasterM")};
   if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
   if (family == familyOf(LibraryKnobs{})) {
     LibraryKnobs knobs;
@@ -135,7 +139,8 @@ Knobs read(KnobReader &reader, const std::string &where) {
     return knobs;
   }
   throw Error::badInput("{}: unknown family '{}'{}", where, family,
-                        nearestAndKnown(family, {"cublaslt", "hopper-contraction", "loop", "plain-contraction", "transpose", "view"}));
+                        nearestAndKnown(family, {"ampere-contraction", "cublaslt", "hopper-contraction", "loop",
+                                                 "plain-contraction", "transpose", "view"}));
 }
 
 /// Whether the strides are those of some dense order of the axes.
@@ -195,6 +200,9 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
         else if constexpr (std::is_same_v<Family, HopperContractionKnobs>)
           return {{"schedule", nameOf(family.schedule)}, {"tileM", family.tileM}, {"tileN", family.tileN}, {"stages", family.stages},
                   {"staging", family.staging}, {"rasterM", family.rasterM}, {"blocks", family.blocks}};
+        else if constexpr (std::is_same_v<Family, AmpereContractionKnobs>)
+          return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK}, {"stages", family.stages},
+                  {"warpsM", family.warpsM}, {"warpsN", family.warpsN}, {"rasterM", family.rasterM}};
         else if constexpr (std::is_same_v<Family, LibraryKnobs>) {
           json library = json::object();
           for (const LibraryAttribute &attribute : libraryAttributes()) library[attribute.name] = family.*attribute.member;

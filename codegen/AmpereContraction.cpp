@@ -1,0 +1,140 @@
+// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh; the
+// program names extents, strides and the tile, and calls it.
+#include "codegen/ContractionTexts.h"
+#include "codegen/Families.h"
+#include "codegen/LoopOps.h"
+#include "kernel/AmpereTile.h"
+#include "kernel/Error.h"
+
+#include <limits>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from sm_80 on
+
+HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) {
+  if (!contractionValues(kernel) || kernel.body.size() != 1)
+    throw Error::unsupported("kernel '{}': a contraction of warps takes one contraction of two operands and nothing else", kernel.name);
+  for (const Value &value : kernel.values)
+    if (value.dtype != DType::f16 && value.dtype != DType::bf16)
+      throw Error::unsupported("kernel '{}': '{}' is {}; f16 and bf16 are taken", kernel.name, value.name, nameOf(value.dtype));
+  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
+  if (const std::string reason = ampereKnobsRefusal(knobs, mostSharedBytes); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  if (const int64_t tiles = ampereTiles(*answer.product, knobs); tiles > std::numeric_limits<int32_t>::max())
+    throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones", kernel.name, tiles,
+                             std::numeric_limits<int32_t>::max());
+  return *answer.product;
+}
+
+class AmpereLowering {
+public:
+  AmpereLowering(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs)
+      : kernel(kernel), configuration(configuration), knobs(knobs), product(checkedProduct(kernel, configuration, knobs)),
+        groups(contractionGroups(kernel, *contractionValues(kernel))),
+        type(cudaNameOf(kernel.values[size_t(kernel.outputs[0])].dtype)) {}
+
+  Program run() {
+    program.entry = names.claim(kernel.name);
+    program.headers = {"weft/ampere_contraction.cuh"};
+    nameAxes();
+    nameTensors();
+    describeProduct();
+    describeTile();
+    callSkeleton();
+    program.launchBounds = std::to_string(ampereThreads(knobs));
+    program.launch = {.grid = {ampereTiles(product, knobs), 1, 1}, .block = {ampereThreads(knobs), 1, 1},
+                      .sharedBytes = ampereSharedBytes(knobs)};
+    program.mapping = describe(kernel, knobs);
+    pruneUnused(program);
+    return std::move(program);
+  }
+
+private:
+  void nameAxes() {
+    ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
+    for (const Axis &axis : kernel.axes) {
+      axes.push_back(names.claim(axis.name));
+      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    }
+    program.constants = {extents};
+    for (std::string *name : {&shape, &tile, &scale}) *name = names.claim(*name);
+  }
+
+  void nameTensors() {
+    for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+      inputs.push_back(names.claim(kernel.values[size_t(kernel.inputs[i])].name));
+      program.parameters.push_back({.kind = Parameter::Kind::input, .index = int(i), .name = inputs.back(), .type = type});
+    }
+    result = names.claim(kernel.values[size_t(kernel.outputs[0])].name);
+    program.parameters.push_back({.kind = Parameter::Kind::output, .index = 0, .name = result, .type = type});
+  }
+
+  std::string extent(ContractionGroup group) const { return extentText(kernel, groups[group], axes); }
+
+  std::string operandText(const HopperOperand &operand) {
+    StrideTexts stride(kernel, kernel.inputs[operand.input], configuration.inputs[operand.input], axes, inputs[operand.input], names,
+                       program.constants);
+    const std::string outer = stride(operand.outer), k = stride(operand.k), batch = stride(operand.batch);
+    return fmt::format("{{.outer = {}, .k = {}, .batch = {}, .isAligned = {}}}", outer, k, batch, operand.isByEngine);
+  }
+
+  void describeProduct() {
+    StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, result, names, program.constants);
+    const std::string a = operandText(product.a), b = operandText(product.b);
+    const std::string cm = stride(product.strideCm), cb = stride(product.batchStrideC);
+    const std::string members = fmt::format(
+        "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .a = {},\n    .b = {},\n"
+        "    .strideCm = {}, .batchStrideC = {}, .isAligned = {}}}",
+        extent(batchGroup), extent(product.isSwapped ? nGroup : mGroup), extent(product.isSwapped ? mGroup : nGroup), extent(kGroup),
+        a, b, cm, cb, product.isByEngine);
+    program.constants.push_back({"weft::ampere::Product", {{shape, members}}, ""});
+  }
+
+  void describeTile() {
+    const std::string members =
+        fmt::format("{{.m = {}, .n = {}, .k = {}, .stages = {}, .warpsM = {}, .warpsN = {}, .rasterM = {}}}", knobs.tileM, knobs.tileN,
+                    knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
+    program.constants.push_back({"weft::ampere::Tile", {{tile, members}}, ""});
+    program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
+  }
+
+  double factor() const { return numberOf(kernel.body[0], "scale", 1.0); }
+
+  void callSkeleton() {
+    program.body.push_back(evaluate(fmt::format("static_assert(weft::ampere::Plan<{}, {}>::sharedBytes == {})", shape, tile,
+                                                ampereSharedBytes(knobs))));
+    std::string epilogue = "weft::ampere::Unchanged{}";
+    if (factor() != 1) {
+      epilogue = names.claim("finish");
+      const std::string sums = names.claim("sums"), e = names.claim("e");
+      program.body.push_back({.kind = Statement::Kind::function,
+                              .type = fmt::format("float (&{})[8], const weft::ampere::Fragment &", sums),
+                              .name = epilogue,
+                              .body = {loop(e, "8", 0, {assign(fmt::format("{}[{}]", sums, e), fmt::format("{}[{}] * {}", sums, e, scale))})}});
+    }
+    program.body.push_back(evaluate(fmt::format("weft::ampere::contraction<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
+                                                inputs[product.a.input], inputs[product.b.input], result, epilogue)));
+  }
+
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const AmpereContractionKnobs &knobs;
+  const HopperProduct product;
+  const ContractionGroups groups;
+  const std::string type;
+  Names names;
+  Program program;
+  std::vector<std::string> axes, inputs;
+  std::string result, shape = "product", tile = "tile", scale = "scale";
+};
+
+}  // namespace
+
+Program lowerAmpereContraction(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) {
+  return AmpereLowering(kernel, configuration, knobs).run();
+}
+
+}  // namespace weft::codegen

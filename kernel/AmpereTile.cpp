@@ -1,0 +1,53 @@
+// Limits of the skeleton's tiles; see AmpereTile.h.
+#include "kernel/AmpereTile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr int64_t elementBytes = 2;
+constexpr int warpSize = 32, mostThreads = 256;
+
+bool isSide(int side) { return side == 32 || side == 64 || side == 128 || side == 256; }
+
+}  // namespace
+
+int ampereThreads(const AmpereContractionKnobs &knobs) { return warpSize * knobs.warpsM * knobs.warpsN; }
+
+int64_t ampereSharedBytes(const AmpereContractionKnobs &knobs) {
+  const int64_t slices = int64_t(knobs.stages) * (knobs.tileM + knobs.tileN) * knobs.tileK;
+  return elementBytes * std::max(slices, int64_t(knobs.tileM) * knobs.tileN);
+}
+
+int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &knobs) {
+  const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
+  return product.batch * tiles(product.m, knobs.tileM) * tiles(product.n, knobs.tileN);
+}
+
+std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {
+  if (!isSide(knobs.tileM) || !isSide(knobs.tileN))
+    return fmt::format("tiles of {} x {}; sides of 32, 64, 128 and 256 are taken", knobs.tileM, knobs.tileN);
+  if (knobs.tileK != 32 && knobs.tileK != 64) return fmt::format("slices of {} of k; 32 and 64 are taken", knobs.tileK);
+  if (knobs.stages < 2 || knobs.rasterM < 1) return "less than 2 stages or a raster of less than 1";
+  const auto divides = [](int tile, int warps) { return warps > 0 && tile % (16 * warps) == 0; };
+  if (!divides(knobs.tileM, knobs.warpsM) || !divides(knobs.tileN, knobs.warpsN))
+    return fmt::format("{} x {} warps divide a tile of {} x {} into no blocks of 16 x 16", knobs.warpsM, knobs.warpsN, knobs.tileM,
+                       knobs.tileN);
+  const int threads = ampereThreads(knobs);
+  if (threads > mostThreads) return fmt::format("{} threads a block; the limit is {}", threads, mostThreads);
+  // Every pass of the block over a slice, and over the tile of C, is whole, and eight rows or a multiple of them.
+  for (const int side : {knobs.tileM, knobs.tileN})
+    if (threads < std::max(side, 64) || side * knobs.tileK / 8 % threads != 0)
+      return fmt::format("{} threads do not copy slices of {} x {} in whole passes; take from {} to {} threads", threads, side, knobs.tileK,
+                         std::max(side, 64), side * knobs.tileK / 8);
+  if (const int sums = knobs.tileM * knobs.tileN / threads; sums > 128)
+    return fmt::format("{} sums a thread; 128 fit its registers", sums);
+  if (const int64_t bytes = ampereSharedBytes(knobs); bytes > sharedMemoryPerBlock)
+    return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
+  return "";
+}
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
+// orientation. On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
+#include "kernel/AmpereTile.h"
+#include "kernel/Error.h"
+#include "passes/configure/AmpereCost.h"
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+/// Tiles that fit the registers and the shared memory of every target, two blocks a multiprocessor or one of eight warps.
+constexpr AmpereContractionKnobs tiles[] = {
+    {.tileM = 128, .tileN = 128, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 128, .tileN = 256, .tileK = 32, .stages = 3, .warpsM = 2, .warpsN = 4},
+    {.tileM = 256, .tileN = 128, .tileK = 32, .stages = 3, .warpsM = 4, .warpsN = 2},
+    {.tileM = 128, .tileN = 64, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 64, .tileN = 128, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 64, .tileN = 64, .tileK = 64, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 32, .tileN = 128, .tileK = 64, .stages = 4, .warpsM = 1, .warpsN = 4},
+    {.tileM = 32, .tileN = 32, .tileK = 64, .stages = 4, .warpsM = 2, .warpsN = 1},
+};
+constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
+constexpr size_t fewestTiles = 2, mostTiles = 4;  ///< for one shape of the result
+
+std::string typeRefusal(const Kernel &kernel) {
+  const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
+  for (const int value : operandValues(kernel))
+    if (kernel.values[size_t(value)].dtype != type)
+      return fmt::format("'{}' is {}, the result {}; a product of a warp has one element type here", kernel.values[size_t(value)].name,
+                         nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
+  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16 and bf16 are taken", nameOf(type));
+  return "";
+}
+
+/// The tiles worth trying for a result of m x n, by the model.
+void addKnobs(const HopperProduct &product, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+  std::vector<std::pair<double, AmpereContractionKnobs>> priced;
+  for (const AmpereContractionKnobs &one : tiles)
+    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock).empty())
+      priced.emplace_back(ampereTensorSeconds(product, one, dtype, device), one);
+  std::sort(priced.begin(), priced.end());
+  for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i)
+    knobs.insert(priced[i].second);
+}
+
+}  // namespace
+
+FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) {
+  if (!hasWarpProducts(device.architecture))
+    return {.reason = fmt::format("{} has no asynchronous copies and products of a warp as this family takes; sm_80 and later have",
+                                  device.architecture)};
+  if (std::string reason = contractionRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
+  if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
+  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
+  ConfigurationSpace space{.family = std::string(familyOf(AmpereContractionKnobs{}))};
+  std::set<Knobs> knobs;
+  std::set<std::pair<int64_t, int64_t>> shapes;
+  std::string refusal;
+  for (LayoutTuple &tuple : contractionTuples(kernel)) {
+    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, AmpereContractionKnobs{}));
+    if (!answer.product) {
+      refusal = answer.refusal;
+      continue;
+    }
+    if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine) {
+      if (refusal.empty()) refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
+      continue;
+    }
+    if (shapes.emplace(answer.product->m, answer.product->n).second) addKnobs(*answer.product, dtype, device, knobs);
+    space.tuples.push_back(std::move(tuple));
+  }
+  if (space.tuples.empty()) return {.reason = std::move(refusal)};
+  space.knobs.assign(knobs.begin(), knobs.end());
+  return {.space = std::move(space)};
+}
+
+}  // namespace weft

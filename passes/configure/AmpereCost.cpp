@@ -1,0 +1,41 @@
+// Tiles and waves of the skeleton kernel; see AmpereCost.h.
+#include "passes/configure/AmpereCost.h"
+
+#include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/LibraryCost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+
+double ampereTensorSeconds(const HopperProduct &product, const AmpereContractionKnobs &knobs, DType dtype, const Device &device) {
+  const double m = knobs.tileM, n = knobs.tileN;
+  const double waves = std::ceil(double(ampereTiles(product, knobs)) / device.multiprocessors);
+  const double depth = std::ceil(double(product.k) / knobs.tileK) * knobs.tileK;
+  double efficiency = hasWarpgroupProducts(device.architecture) ? analytic::ampereShareOfWarpgroups : analytic::ampereShare;
+  efficiency *= std::min(1.0, analytic::ampereLeastEfficiency + m * n / (m + n) * analytic::ampereEfficiencyPerIntensity);
+  if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::ampereGuardedShare;
+  return waves * 2 * m * n * depth / (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
+}
+
+Cost ampereCost(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs, const Device &device) {
+  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
+  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
+  const double tensorSeconds = ampereTensorSeconds(*answer.product, knobs, dtype, device);
+  const auto necessary = double(kernel.necessaryBytes());
+  const double memorySeconds = necessary / device.copyBandwidth;
+  const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer.product->k));
+  const double busySeconds = std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
+  Cost cost{.seconds = device.launchSeconds + analytic::ampereStartSeconds + busySeconds,
+            .bytesMoved = int64_t(necessary),
+            .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
+  if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
+  if (device.libraryProducts)
+    cost.seconds = std::max(cost.seconds, analytic::ampereUnmeasured * libraryCost(kernel, configuration, LibraryKnobs{}, device).seconds);
+  return cost;
+}
+
+}  // namespace weft
