@@ -4,6 +4,7 @@
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "kernel/InPlace.h"
 #include "passes/Passes.h"
 #include "tests/emulate/Launch.h"
@@ -89,8 +90,17 @@ void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) 
   const size_t count = configurations.size(), some = std::max<size_t>(1, count / viewsPerKernel);
   const int64_t paddings[] = {3, 4, 8};
   for (size_t n = 0; n < count; n += some)
-    if (!std::holds_alternative<ContractionKnobs>(configurations[n].knobs))
-      configurations.push_back(asViews(kernel, configurations[n], paddings[n / some % 3]));
+    if (const Configuration views = asViews(kernel, configurations[n], paddings[n / some % 3]);
+        !contractionValues(kernel) || (std::holds_alternative<AmpereContractionKnobs>(views.knobs) && hopperProduct(kernel, views).product))
+      configurations.push_back(views);
+}
+
+/// Contractions of warps, which an H200 is offered for few layouts, as an A100 is.
+std::vector<Configuration> warpContractions(const Kernel &kernel) {
+  if (!contractionValues(kernel)) return {};
+  std::vector<Configuration> configurations = sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
+  std::erase_if(configurations, [](const Configuration &one) { return !std::holds_alternative<AmpereContractionKnobs>(one.knobs); });
+  return configurations;
 }
 
 /// Every configuration of a subject's sample that emits; one that does not is a failure, since enumeration offered it.
@@ -98,6 +108,7 @@ std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
   std::vector<Case> cases;
   for (const Subject &subject : subjects) {
     auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
+    for (Configuration &one : warpContractions(subject.kernel)) configurations.push_back(std::move(one));
     if (configurations.empty()) throw Error::checkFailed("{} has no configuration to run", subject.name);
     addViews(subject.kernel, configurations);
     for (const Configuration &configuration : configurations) {

@@ -54,6 +54,15 @@ Golden hopperGolden(bool isOdd) {
   return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// And on the tensor cores of sm_80.
+Golden ampereGolden() {
+  const std::map<char, int64_t> extents{{'b', 7}, {'h', 16}, {'i', 1024}, {'j', 511}, {'p', 64}};
+  Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
+  kernel.name = "projection";
+  kernel.body[0].attributes["scale"] = 0.125;
+  return {"projection_ampere_f16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+}
+
 /// Gradients of gamma and beta whose columns blocks of the grid share.
 Golden gridGolden() {
   const examples::Example example = examples::findLoopExample("scale_bias", DType::f16, 1);
@@ -93,6 +102,7 @@ std::vector<Golden> goldens() {
       contractionGolden(),
       hopperGolden(false),
       hopperGolden(true),
+      ampereGolden(),
   };
 }
 

@@ -67,11 +67,13 @@ public:
     return {chosen.begin(), chosen.end()};
   }
 
-  /// Tensor-core contractions of a kernel: pairs of knobs and layouts, drawn.
-  std::vector<Configuration> drawHopper(const Kernel &kernel, size_t count) {
+  /// Configurations of one family of contractions for a kernel: pairs of knobs and layouts, drawn.
+  std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count) {
     std::set<Configuration> chosen;
-    for (const ConfigurationSpace &space : configurationSpaces(kernel, device)) {
-      if (space.family != familyOf(HopperContractionKnobs{})) continue;
+    // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
+    const bool isOfWarps = std::holds_alternative<AmpereContractionKnobs>(family);
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
+      if (space.family != familyOf(family)) continue;
       for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt)
         chosen.insert(configurationOf(kernel, drawLayouts(space), space.knobs[attempt % space.knobs.size()]));
     }
@@ -183,7 +185,7 @@ struct Product {
 
 /// Every tile in every orientation: aligned and odd, one tile and many, one slice of k and many, fewer tiles than a block of each
 /// consumer has, and members of a batch; also as views with padded rows.
-void addHopperContractions(Collector &collect, std::span<const Product> products) {
+void addTensorContractions(Collector &collect, const std::string &group, const Knobs &family, std::span<const Product> products) {
   const std::map<char, int64_t> aligned{{'b', 2}, {'h', 3}, {'i', 264}, {'j', 72}, {'k', 136}, {'n', 520}, {'p', 64}, {'w', 8}},
       many{{'b', 3}, {'h', 4}, {'i', 1000}, {'j', 333}, {'k', 200}, {'n', 1111}, {'p', 16}, {'w', 40}};
   for (DType dtype : {DType::f16, DType::bf16})
@@ -193,20 +195,20 @@ void addHopperContractions(Collector &collect, std::span<const Product> products
         for (const char *term : {product.a, product.b, product.c})
           for (const char *letter = term; *letter; ++letter) used[*letter] = extents->at(*letter);
         Kernel kernel = typed(samples::contractKernel(used, product.a, product.b, product.c), dtype);
-        const std::vector<Configuration> drawn = collect.drawHopper(kernel, dtype == DType::f16 ? 10 : 5);
+        const std::vector<Configuration> drawn = collect.drawFamily(kernel, family, dtype == DType::f16 ? 10 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
-          collect.add("hopper", kernel, dtype, drawn[n]);
+          collect.add(group, kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (hopperProduct(kernel, views).product) collect.add("hopper-views", kernel, dtype, views);
+          if (hopperProduct(kernel, views).product) collect.add(group + "-views", kernel, dtype, views);
         }
         kernel.body[0].attributes["scale"] = 0.125;
-        for (const Configuration &one : collect.drawHopper(kernel, 2)) collect.add("hopper", kernel, dtype, one);
+        for (const Configuration &one : collect.drawFamily(kernel, family, 2)) collect.add(group, kernel, dtype, one);
       }
   for (int64_t m : {1, 9, 640})
     for (int64_t n : {1, 24, 257})
       for (int64_t k : {1, 16, 64, 72, 1003})
-        for (const Configuration &one : collect.drawHopper(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), 1))
-          collect.add("hopper", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), DType::f16, one);
+        for (const Configuration &one : collect.drawFamily(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), family, 1))
+          collect.add(group, samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), DType::f16, one);
 }
 
 void addContractions(Collector &collect) {
@@ -218,7 +220,8 @@ void addContractions(Collector &collect) {
       for (const char *letter = term; *letter; ++letter) used[*letter] = odd.at(*letter);
     return used;
   };
-  addHopperContractions(collect, products);
+  addTensorContractions(collect, "hopper", HopperContractionKnobs{}, products);
+  addTensorContractions(collect, "ampere", AmpereContractionKnobs{}, products);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);

@@ -22,6 +22,7 @@ struct Case {
 ///   maps          every pair of layouts of an element-wise kernel
 ///   contractions  plain contractions at odd extents in many layouts
 ///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
+///   ampere        the same from sm_80 on, ampere-views likewise
 std::vector<Case> allCases();
 
 }  // namespace weft::gputest

@@ -166,6 +166,27 @@ TEST_CASE("plain contractions") {
   batch.buildAndCheck(20);
 }
 
+TEST_CASE("tensor-core contractions from sm_80 on: every tile in every orientation for every target, each in at most a second") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024}, {1024, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 1024}, {24, 24, 64},
+                                {4096, 64, 1024}, {1001, 777, 555}})
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
+      for (Value &value : kernel.values) value.dtype = dtype;
+      forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
+        if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
+        const HopperProduct product = *hopperProduct(kernel, configuration).product;
+        const std::string text = fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), product.a.isAlongK(), product.b.isAlongK(),
+                                             product.a.isByEngine && product.b.isByEngine);
+        // All targets in turn; one tile of every orientation for all of them would take long.
+        if (seen.insert(text).second) batch.add("product", kernel, configuration, architectures[seen.size() % architectures.size()]);
+        return true;
+      });
+    }
+  batch.buildAndCheck(8 * 4);
+}
+
 TEST_CASE("tensor-core contractions of sm_90a: every tile in every orientation, and rows that start anywhere") {
   Batch batch;
   std::set<std::string> seen;

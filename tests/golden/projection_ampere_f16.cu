@@ -1,0 +1,31 @@
+// projection    (this header is not hashed)
+//
+//   ops        c = contract "phi,bji->phbj" a, b
+//   space      b=7 h=16 j=511 p=64 | i=1024 (reduced)
+//   reads      a[p,h,i] f16   b[b,j,i] f16    9.42 MB
+//   writes     c[p,h,b,j] f16    7.33 MB
+//   flop       7.50 Gflop
+//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<224, 128>>>
+#include "weft/ampere_contraction.cuh"
+
+namespace {
+constexpr weft::Offset b = 7, h = 16, i = 1024, j = 511, p = 64;  // extents
+constexpr weft::ampere::Product product = {
+    .batch = 1, .m = h * p, .n = b * j, .k = i,
+    .a = {.outer = i, .k = 1, .batch = 0, .isAligned = true},
+    .b = {.outer = i, .k = 1, .batch = 0, .isAligned = true},
+    .strideCm = b * j, .batchStrideC = 0, .isAligned = false};
+constexpr weft::ampere::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 4, .warpsM = 2, .warpsN = 2, .rasterM = 8};
+constexpr float scale = 0.125f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
+  static_assert(weft::ampere::Plan<product, tile>::sharedBytes == 65536);
+  const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      sums[e] = sums[e] * scale;
+  };
+  weft::ampere::contraction<weft::half, product, tile>(a, b_2, c, finish);
+}

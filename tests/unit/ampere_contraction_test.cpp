@@ -1,0 +1,155 @@
+// Tensor-core contractions from sm_80 on: which contractions, layouts and targets they take, what is emitted, and their price
+// between the library's and plain FMA's.
+#include "codegen/Emit.h"
+#include "kernel/AmpereTile.h"
+#include "kernel/ConfigurationText.h"
+#include "kernel/Error.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "tests/unit/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+Kernel product(int64_t m, int64_t n, int64_t k) { return contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"); }
+
+template <typename Family> std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device) {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : enumerate(kernel, device).legal)
+    if (std::holds_alternative<Family>(configuration.knobs)) result.push_back(configuration);
+  return result;
+}
+
+std::vector<Configuration> own(const Kernel &kernel, const char *device = "a100") {
+  return ofFamily<AmpereContractionKnobs>(kernel, findDevice(device));
+}
+
+std::string exclusion(const Kernel &kernel, const char *device = "a100") {
+  for (const Exclusion &excluded : enumerate(kernel, findDevice(device)).excluded)
+    if (excluded.family == "ampere-contraction") return excluded.reason;
+  return "";
+}
+
+Configuration rowMajorProduct(const AmpereContractionKnobs &knobs = {}) {
+  return {.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = knobs};
+}
+
+}  // namespace
+
+TEST_CASE("contractions of warps take every layout that a library product takes") {
+  for (const Kernel &kernel : {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
+                               contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj")}) {
+    std::set<std::pair<std::vector<Layout>, std::vector<Layout>>> library, warps;
+    for (const Configuration &one : ofFamily<LibraryKnobs>(kernel, findDevice("a100"))) library.emplace(one.inputs, one.outputs);
+    for (const Configuration &one : own(kernel)) warps.emplace(one.inputs, one.outputs);
+    CHECK(!warps.empty());
+    CHECK(warps == library);
+  }
+}
+
+TEST_CASE("targets: from sm_80 on, and on sm_90a where its own family has no copy engine for an operand") {
+  const Kernel plain = product(64, 64, 64);
+  CHECK(!own(plain, "a100").empty());
+  CHECK(!own(plain, "rtx3090").empty());
+  for (const char *older : {"v100", "t4"}) {
+    CHECK(own(plain, older).empty());
+    CHECK(exclusion(plain, older).find("sm_80 and later") != std::string::npos);
+  }
+  CHECK(own(plain, "h200").empty());
+  CHECK(exclusion(plain, "h200") == "hopper-contraction takes operands whose rows start at multiples of 16 bytes");
+  const Kernel odd = product(64, 64, 63);
+  CHECK(!own(odd, "h200").empty());
+  for (const Configuration &one : own(odd, "h200")) {
+    const HopperProduct shape = *hopperProduct(odd, one).product;
+    CHECK_FALSE((shape.a.isByEngine && shape.b.isByEngine));
+  }
+}
+
+TEST_CASE("why other contractions have none") {
+  Kernel f32 = product(64, 64, 64);
+  for (Value &value : f32.values) value.dtype = DType::f32;
+  CHECK(exclusion(f32) == "element type f32; f16 and bf16 are taken");
+  CHECK_THROWS_WITH(codegen::emit(f32, rowMajorProduct(), "sm_80"), Catch::Contains("f16 and bf16 are taken"));
+  Kernel mixed = product(64, 64, 64);
+  mixed.values[2].dtype = DType::f32;
+  CHECK(exclusion(mixed).find("one element type") != std::string::npos);
+}
+
+TEST_CASE("knobs that no block has") {
+  const auto refusal = [](AmpereContractionKnobs knobs) { return ampereKnobsRefusal(knobs, 99 * 1024); };
+  CHECK(refusal({}) == "");
+  CHECK(refusal({.tileM = 96}).find("96 x 128") != std::string::npos);
+  CHECK(refusal({.tileK = 16}).find("slices of 16") != std::string::npos);
+  CHECK(refusal({.stages = 1}).find("2 stages") != std::string::npos);
+  CHECK(refusal({.stages = 7}).find("shared memory") != std::string::npos);
+  CHECK(refusal({.tileM = 256, .stages = 2, .warpsM = 4, .warpsN = 1}).find("whole passes") != std::string::npos);
+  CHECK(refusal({.tileM = 256, .tileN = 256, .stages = 2, .warpsM = 4, .warpsN = 2}).find("256 sums") != std::string::npos);
+  CHECK(refusal({.warpsM = 16, .warpsN = 1}).find("no blocks of 16 x 16") != std::string::npos);
+  CHECK(refusal({.warpsM = 0}).find("no blocks") != std::string::npos);
+  CHECK(refusal({.warpsM = 4, .warpsN = 4}).find("512 threads") != std::string::npos);
+  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct({.tileN = 96}), "sm_80"), Catch::Contains("96"));
+}
+
+TEST_CASE("every configuration is emitted for every target from sm_80 on: a block a tile") {
+  for (const Kernel &kernel : {product(512, 3072, 1024), product(33, 65, 7), product(1, 1, 1), product(8, 4096, 64),
+                               contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}}, "phbk", "phbj", "hbjk")})
+    for (const Configuration &one : own(kernel)) {
+      const auto &knobs = std::get<AmpereContractionKnobs>(one.knobs);
+      const HopperProduct shape = *hopperProduct(kernel, one).product;
+      for (const char *architecture : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
+        const codegen::EmittedKernel emitted = codegen::emit(kernel, one, architecture);
+        CHECK(emitted.parameters.size() == 3);
+        CHECK(emitted.launch.grid[0] == ampereTiles(shape, knobs));
+        CHECK(emitted.launch.block[0] == ampereThreads(knobs));
+        CHECK(emitted.launch.sharedBytes == ampereSharedBytes(knobs));
+        CHECK(emitted.launch.sharedBytes <= 99 * 1024);
+      }
+    }
+}
+
+TEST_CASE("a configuration of warps is one line of a product's subject, and is read back") {
+  const AmpereContractionKnobs knobs{.tileM = 64, .tileK = 64, .stages = 3};
+  const Kernel kernel = product(512, 3072, 1024);
+  const std::string line = configurationLine(kernel, rowMajorProduct(knobs));
+  CHECK(line == "ampere-contraction 1024,1:0_3072,1:0>3072,1:0 tileM=64 tileK=64 stages=3");
+  CHECK(subjectOf(kernel, rowMajorProduct(knobs)).text == "product f16 1 x 512 x 3072 x 1024");
+  const LineParts parts = splitLine(line);
+  CHECK(std::get<AmpereContractionKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == knobs);
+}
+
+TEST_CASE("few tiles are tried: those of the shape, for every device") {
+  for (const char *device : {"a100", "rtx3090"})
+    for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {300, 1000}, {4096, 64}, {8, 4096}, {1, 1}}) {
+      std::set<Knobs> knobs;
+      for (const Configuration &one : own(product(m, n, 1024), device)) knobs.insert(one.knobs);
+      INFO(m << " x " << n);
+      CHECK(knobs.size() >= 2);
+      CHECK(knobs.size() <= 8);  // both orientations of the result
+    }
+}
+
+TEST_CASE("unmeasured, the price stands between the library's and plain FMA's") {
+  Device a100 = findDevice("a100");
+  const auto best = [&](const Kernel &kernel, const std::vector<Configuration> &configurations) {
+    double least = 1;
+    for (const Configuration &one : configurations) least = std::min(least, analyticCostModel(a100)->cost(kernel, one).seconds);
+    return least;
+  };
+  for (const Kernel &kernel : {product(4096, 4096, 1024), product(4096, 1024, 4096), product(512, 768, 768), product(1001, 777, 555)}) {
+    const double warps = best(kernel, own(kernel));
+    CHECK(warps > best(kernel, ofFamily<LibraryKnobs>(kernel, a100)));
+    CHECK(warps < 0.5 * best(kernel, ofFamily<ContractionKnobs>(kernel, a100)));
+  }
+  a100.libraryProducts = false;
+  const Kernel large = product(4096, 4096, 4096);
+  const double flops = 2 * 4096.0 * 4096 * 4096 / best(large, own(large));
+  CHECK(flops > 0.6 * a100.tensorFlops.at(DType::f16));
+  CHECK(flops < 0.9 * a100.tensorFlops.at(DType::f16));
+}
