@@ -19,7 +19,7 @@ constexpr weft::ampere::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 4, .
 constexpr float scale = 0.125f;
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
   static_assert(weft::ampere::Plan<product, tile>::sharedBytes == 65536);
   const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &) {
