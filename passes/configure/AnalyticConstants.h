@@ -84,8 +84,6 @@ constexpr double hopperStartSeconds = 0.2e-6;
 constexpr double hopperExposedShare = 0.5;
 /// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x 64, 4.9 us with padded rows.
 constexpr double hopperGuardedShare = 0.1;
-/// The runs are of the skeleton alone. Until the family itself has run on a GPU, a library's product is preferred where nothing is measured.
-constexpr double hopperUntriedFactor = 1.25;
 
 /// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own products, and of the peak of wgmma on
 /// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.

@@ -184,9 +184,7 @@ private:
   }
 
   Cost price(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) const {
-    Cost cost = hopperCost(kernel, configuration, knobs, target);
-    cost.seconds *= analytic::hopperUntriedFactor;
-    return cost;
+    return hopperCost(kernel, configuration, knobs, target);
   }
 
   Cost price(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) const {
