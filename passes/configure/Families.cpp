@@ -32,21 +32,32 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"plain-contraction", contractionSpace},
 }};
 
-/// Offsets do not count: kernels are given the address of element zero.
-bool sameElementOrder(const Layout &a, const Layout &b) { return a.order == b.order && a.strides == b.strides; }
+/// Offsets do not count: kernels are given the address of element zero. Kernels that run take any strides in an order that they
+/// take; of a view they are what makes it one.
+bool takes(const Layout &choice, const Layout &wanted, bool isView) {
+  return choice.order == wanted.order && (choice.strides == wanted.strides || (!isView && choice.strides.empty()));
+}
 
-/// Keeps the tuples that meet the constraints.
+/// Keeps the tuples that meet the constraints, with the strides that these give.
 void constrain(ConfigurationSpace &space, const Kernel &kernel, const LayoutConstraints &constraints) {
+  bool isStrided = false;
   const auto constrainOperand = [&](size_t operand, int value, const std::optional<Layout> &wanted) {
     if (!wanted) return;
     const Layout layout = normalized(*wanted, extentsOf(kernel, value));
+    const bool isView = space.family == familyOf(ViewKnobs{});
+    isStrided = isStrided || (!isView && !layout.strides.empty());
     if (!space.choices.empty())
-      std::erase_if(space.choices[operand], [&](const Layout &choice) { return !sameElementOrder(choice, layout); });
-    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) { return !sameElementOrder(tuple[operand], layout); });
+      std::erase_if(space.choices[operand], [&](const Layout &choice) { return !takes(choice, layout, isView); });
+    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) { return !takes(tuple[operand], layout, isView); });
+    if (!space.choices.empty())
+      for (Layout &choice : space.choices[operand]) choice.strides = layout.strides;
+    for (LayoutTuple &tuple : space.tuples) tuple[operand].strides = layout.strides;
   };
   for (size_t i = 0; i < constraints.inputs.size(); ++i) constrainOperand(i, kernel.inputs[i], constraints.inputs[i]);
   for (size_t i = 0; i < constraints.outputs.size(); ++i)
     constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
+  if (isStrided && contractionValues(kernel))  // axes may no longer merge
+    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) { return !matrixProduct(kernel, toConfiguration(kernel, tuple, space.knobs.front())); });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Gaps.h"
 
 #include <algorithm>
 #include <mutex>
@@ -114,7 +115,8 @@ private:
     };
     if (const ProfileKernel *rows = rowsFor(kernelSubject(kernel)))
       for (const auto &[place, list] : placesOf(*rows))
-        for (const auto &[line, row] : list) add(parsed(line, kernel), *row);
+        for (const auto &[line, row] : list)
+          if (Configuration configuration = parsed(line, kernel); !hasGaps(kernel, configuration)) add(std::move(configuration), *row);
     if (!contractionValues(kernel)) return result;
     for (const ConfigurationSpace &space : configurationSpaces(kernel, device()))
       if (isTimedAsProduct(kernel, space.family)) addProducts(kernel, space, add);

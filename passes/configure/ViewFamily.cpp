@@ -1,8 +1,8 @@
 // View family: movement ops that cost nothing because the result's elements already lie where its layout says.
 //
 //   slice         the sliced axis is slowest: the result is a dense block at an offset
-//   concat        the joined axis is slowest: the operands are dense blocks of the result's buffer, and whoever writes them
-//                 writes there (selection admits this only where the operands are free to move)
+//   concat        the operands are parts of the result's buffer, and whoever writes them writes there (selection admits this
+//                 only where the operands are free to move): blocks where the joined axis is slowest, else runs with gaps
 //   split, merge  the parts of the axis stay adjacent, in order
 //   transpose     the physical order stays, the logical order changes; identity: both stay
 #include "passes/configure/Family.h"
@@ -46,27 +46,38 @@ std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
   return tuples;
 }
 
-/// All operands and the result in one order of dimensions with the joined axis slowest, every block aligned.
-std::vector<LayoutTuple> concatTuples(const Kernel &kernel) {
+/// Runs of other lengths would share lines of memory with their neighbours, and cost more than dense operands do.
+constexpr int64_t lineBytes = 128;
+
+/// Every operand as part of a result in this layout; nothing where a part is not aligned or has gaps between odd runs.
+std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) {
   const int output = kernel.outputs[0];
-  const std::vector<int64_t> extents = extentsOf(kernel, output);
-  const auto axis = static_cast<int>(integerAttribute(kernel.body[0], "axis"));
-  std::vector<LayoutTuple> tuples;
-  for (const Layout &layout : distinctLayouts(extents)) {
-    if (slowestDimension(layout, extents) != axis) continue;
-    LayoutTuple tuple;
-    int64_t bytes = 0;
-    bool aligned = true;
-    for (int input : kernel.inputs) {
-      Layout block = normalized(layout, extentsOf(kernel, input));
-      block.offset = bytes / sizeOf(kernel.values[input].dtype);
-      aligned = aligned && bytes % block.alignment == 0;
-      bytes += kernel.bytes(input);
-      tuple.push_back(block);
-    }
-    tuple.push_back(layout);
-    if (aligned) tuples.push_back(tuple);
+  const std::vector<int64_t> extents = extentsOf(kernel, output), strides = stridesOf(layout, extents);
+  const auto axis = static_cast<size_t>(integerAttribute(kernel.body[0], "axis"));
+  const int64_t size = sizeOf(kernel.values[output].dtype);
+  const bool isBlocks = slowestDimension(layout, extents) == static_cast<int>(axis);
+  LayoutTuple tuple;
+  int64_t offset = 0;
+  for (int input : kernel.inputs) {
+    const std::vector<int64_t> partExtents = extentsOf(kernel, input);
+    const int64_t run = partExtents[axis] * strides[axis];
+    Layout part = normalized(layout, partExtents);
+    if (offset * size % part.alignment != 0 || (!isBlocks && run * size % lineBytes != 0)) return std::nullopt;
+    part.offset = offset;
+    if (!isBlocks && partExtents != extents) part.strides = strides;
+    offset += run;
+    tuple.push_back(std::move(part));
   }
+  tuple.push_back(layout);
+  return tuple;
+}
+
+/// All operands and the result in one order of dimensions. An operand that is joined twice has no place of its own.
+std::vector<LayoutTuple> concatTuples(const Kernel &kernel) {
+  std::vector<LayoutTuple> tuples;
+  if (kernel.inputs != kernel.body[0].operands) return tuples;
+  for (const Layout &layout : distinctLayouts(extentsOf(kernel, kernel.outputs[0])))
+    if (std::optional<LayoutTuple> tuple = joinedIn(kernel, layout)) tuples.push_back(std::move(*tuple));
   return tuples;
 }
 
@@ -135,11 +146,17 @@ std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &
   if (std::any_of(parts.begin(), parts.end(), [&](const Layout &part) { return part.order != whole.order; })) return std::nullopt;
   const int64_t axis = integerAttribute(kernel.body[0], "axis");
   const std::string axisName = kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
-  if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
-    return fmt::format("V001 part-axis-not-slowest ({} in {})", axisName, print(whole, kernel, kernel.values[wholeValue]));
   for (const LayoutTuple &tuple : isSlice ? sliceTuples(kernel) : concatTuples(kernel))
     if (tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order)
-      return "V003 callers-buffer (arguments and results have buffers of their own)";
+      return isSlice ? "V003 callers-buffer (arguments and results have buffers of their own)"
+                     : "V004 part-not-free (a part is given, kept for another entry point, joined twice or read in another way than its place in the "
+                       "result allows; or the result is the caller's)";
+  const bool isSlowest = slowestDimension(whole, extentsOf(kernel, wholeValue)) == axis;
+  if (!isSlowest && isSlice)
+    return fmt::format("V001 part-axis-not-slowest ({} in {})", axisName, print(whole, kernel, kernel.values[wholeValue]));
+  if (!isSlowest)
+    return fmt::format("V005 parts-not-whole-lines (runs along {} in {} are no multiples of {} bytes)", axisName,
+                       print(whole, kernel, kernel.values[wholeValue]), lineBytes);
   return fmt::format("V002 part-not-aligned (a part along {} does not start at a multiple of {} bytes)", axisName, whole.alignment);
 }
 

@@ -57,7 +57,7 @@ void Prices::findBests(int index) {
   const CostModel &pricer = model.modelled();
   CandidatePrices &prices = candidates[c];
   const auto offer = [&](size_t operand, const Layout &layout, double seconds, bool isRun) {
-    Best &best = bestByLayout[c][operand].try_emplace(withoutOffset(layout)).first->second;
+    Best &best = bestByLayout[c][operand].try_emplace(withoutPlace(layout)).first->second;
     best.seconds = std::min(best.seconds, seconds);
     best.isRun = best.isRun || isRun;
   };
@@ -102,7 +102,7 @@ void Prices::weigh(int index, std::vector<Worths> &worths) const {
       entry.sum += std::min(ratio, farRatio);
       ++entry.kernels;
       entry.isRun = entry.isRun || best.isRun;
-      if (!bestTuples[c].empty() && withoutOffset(bestTuples[c][operand]) == layout) entry.isSomeBest = true;
+      if (!bestTuples[c].empty() && withoutPlace(bestTuples[c][operand]) == layout) entry.isSomeBest = true;
     }
 }
 

@@ -171,6 +171,27 @@ void orderByEntryPoint(const Problem &problem, Plan &plan) {
   std::ranges::stable_sort(plan.steps, {}, &Step::entry);
 }
 
+/// Every step that writes or reads a part of a joined tensor, in the order in which it is joined, does so with the part's gaps.
+void openGaps(const Problem &problem, Plan &plan) {
+  const auto operandsOf = [&](Step &step) {
+    std::vector<std::pair<int, Layout *>> operands;
+    const auto add = [&](const std::vector<int> &tensors, std::vector<Layout> &layouts) {
+      for (size_t i = 0; i < layouts.size(); ++i) operands.emplace_back(step.candidate < 0 ? step.tensor : tensors[i], &layouts[i]);
+    };
+    const Candidate *candidate = step.candidate < 0 ? nullptr : &problem.candidates[static_cast<size_t>(step.candidate)];
+    add(candidate ? candidate->inputs : std::vector<int>{}, step.configuration.inputs);
+    add(candidate ? candidate->outputs : std::vector<int>{}, step.configuration.outputs);
+    return operands;
+  };
+  std::map<std::pair<int, std::vector<int>>, std::vector<int64_t>> strides;  // tensor, order
+  for (Step &step : plan.steps)
+    for (const auto &[tensor, layout] : operandsOf(step))
+      if (!layout->strides.empty()) strides.emplace(std::pair(tensor, layout->order), layout->strides);
+  for (Step &step : plan.steps)
+    for (const auto &[tensor, layout] : operandsOf(step))
+      if (const auto found = strides.find({tensor, layout->order}); found != strides.end()) layout->strides = found->second;
+}
+
 }  // namespace
 
 Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
@@ -196,6 +217,7 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
     }
   }
   orderByEntryPoint(graph.problem, plan);
+  openGaps(graph.problem, plan);
   return plan;
 }
 

@@ -20,9 +20,10 @@ constexpr size_t maximumLayouts = 8;
 /// Prices nearer to each other than this share are ties: nobody could measure the difference.
 constexpr double noise = 0.005;
 
-/// Kernels are handed the address of element zero: offsets are no part of a tensor's layout here.
-inline Layout withoutOffset(Layout layout) {
+/// Kernels are handed the address of element zero, and take gaps where there are any: neither is part of a tensor's layout here.
+inline Layout withoutPlace(Layout layout) {
   layout.offset = 0;
+  layout.strides.clear();
   return layout;
 }
 

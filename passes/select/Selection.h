@@ -71,7 +71,8 @@ struct Options {
 };
 
 /// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed at load. Layouts of view
-/// configurations carry the offset into the operand (slice) or result (concat); other configurations never do.
+/// configurations carry the offset into the operand (slice) or result (concat); other configurations never do. Where a concat's
+/// parts have gaps, all steps that write or read them carry the strides. `cost` is that without gaps.
 struct Step {
   int candidate = -1;  ///< index into Problem::candidates; -1: a transpose
   int tensor = -1;     ///< the transposed tensor

@@ -2,6 +2,7 @@
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
+#include "passes/configure/Gaps.h"
 
 #include <algorithm>
 
@@ -35,12 +36,20 @@ double withoutRows(const Kernel &kernel, const ConfigurationSpace &space, const 
   return std::max(0.0, countConfigurations(kernel, space) - count);
 }
 
+/// Which entry point computes a tensor.
+int entryOf(const Problem &problem, int tensor) {
+  for (size_t op = 0; op < problem.opOutputs.size(); ++op)
+    if (std::count(problem.opOutputs[op].begin(), problem.opOutputs[op].end(), tensor) > 0) return problem.opEntries.empty() ? 0 : problem.opEntries[op];
+  return -1;
+}
+
 /// Whether the operands of a concatenation may be computed in their places in the result: each is the result of a kernel that runs,
-/// and part of this concatenation only.
+/// in the same entry point (what is kept for another should not keep room for the whole), and part of this concatenation only.
 bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   for (const int input : concat.inputs) {
     const Tensor &tensor = problem.tensors[static_cast<size_t>(input)];
     if (tensor.isArgument || tensor.isParameter || tensor.isResult || std::count(concat.inputs.begin(), concat.inputs.end(), input) > 1) return false;
+    if (entryOf(problem, input) != entryOf(problem, concat.outputs.front())) return false;
     for (const Candidate &other : problem.candidates) {
       if (&other == &concat || other.ops.size() > 1 || other.kernel.body[0].operatorClass != OperatorClass::movement) continue;
       const bool reads = std::count(other.inputs.begin(), other.inputs.end(), input) > 0;
@@ -50,13 +59,38 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   return true;
 }
 
+/// Whether whatever else may write or read the operands of a concatenation takes them with the gaps that they have in their places.
+bool mayHaveGaps(const Problem &problem, const Candidate &concat, const LayoutTuple &places) {
+  const auto agrees = [](const Candidate &other, int tensor, const Layout &place) {
+    std::vector<int> operands = other.inputs;
+    operands.insert(operands.end(), other.outputs.begin(), other.outputs.end());
+    for (size_t operand = 0; operand < operands.size(); ++operand)
+      if (operands[operand] == tensor && !gapsRefusal(other.kernel, operand, place).empty()) return false;
+    return true;
+  };
+  for (size_t i = 0; i < concat.inputs.size(); ++i)
+    for (const Candidate &other : problem.candidates)
+      if (&other != &concat && !places[i].strides.empty() && !agrees(other, concat.inputs[i], places[i])) return false;
+  return true;
+}
+
+/// Leaves the views that the rest of the problem admits. A result lies in the caller's buffer: no view there. With --strict no
+/// operand has gaps: its kernels would be priced by rows without.
+void leaveViews(const Problem &problem, const Candidate &candidate, bool isStrict, ConfigurationSpace &space) {
+  const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
+  const bool isConcat = candidate.kernel.body[0].name == "concat";
+  if (leaves || (isConcat && !mayLieInResult(problem, candidate))) space.tuples.clear();
+  std::erase_if(space.tuples, [&](const LayoutTuple &places) {
+    const bool isStrided = std::any_of(places.begin(), places.end(), [](const Layout &place) { return !place.strides.empty(); });
+    return isStrided && (isStrict || !mayHaveGaps(problem, candidate, places));
+  });
+}
+
 }  // namespace
 
-/// A result lies in the caller's buffer: no view there.
 void Prices::openSpaces(int index) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
-  const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
   std::vector<ConfigurationSpace> spaces = configurationSpaces(candidate.kernel, model.device());
   std::set<Knobs> loopKnobs;
   for (ConfigurationSpace &space : spaces) {
@@ -71,7 +105,8 @@ void Prices::openSpaces(int index) {
   bool isModelled = false;
   for (ConfigurationSpace &space : spaces) {
     const bool isView = space.family == "view";
-    if (isView && (leaves || (candidate.kernel.body[0].name == "concat" && !mayLieInResult(problem, candidate)))) continue;
+    if (isView) leaveViews(problem, candidate, !model.admitsModelled(), space);
+    if (isView && space.isEmpty()) continue;
     statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
     if (!isView && fits) {
       statistics.prunedConfigurations += withoutRows(candidate.kernel, space, rows);

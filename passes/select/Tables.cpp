@@ -105,7 +105,7 @@ void Prices::chooseLayouts(int index) {
 std::optional<size_t> Prices::entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const {
   std::vector<int> choice;
   for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
-    const int number = numberOf(prices.operands[operand], withoutOffset(tuple[operand]));
+    const int number = numberOf(prices.operands[operand], withoutPlace(tuple[operand]));
     const auto &numbers = prices.choices[operand];
     const auto found = std::find(numbers.begin(), numbers.end(), number);
     if (found == numbers.end()) return std::nullopt;

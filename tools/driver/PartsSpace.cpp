@@ -5,6 +5,7 @@
 #include "kernel/LibraryProduct.h"
 #include "kernel/Profile.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/Gaps.h"
 
 #include <algorithm>
 #include <set>
@@ -71,7 +72,8 @@ ProfileSpace partsSpace(const std::vector<PlannedKernels> &plans, const CostMode
   Collector collector(model, options);
   for (const PlannedKernels &planned : plans)
     for (size_t kernel = 0; kernel < planned.kernels.size(); ++kernel)
-      if (planned.plan.kernels[kernel].part) collector.add(planned.kernels[kernel]);
+      if (planned.plan.kernels[kernel].part || hasGaps(planned.kernels[kernel].kernel, planned.kernels[kernel].configuration))
+        collector.add(planned.kernels[kernel]);
   std::ranges::stable_sort(collector.space.items, {}, &ProfileItem::rank);
   return std::move(collector.space);
 }

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/InPlace.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/Gaps.h"
 #include "passes/configure/Packing.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/TensorLayout.h"
@@ -54,7 +55,9 @@ public:
       if (isPacking(step)) rememberPacking(step);
       else addStep(step);
     nameResults();
+    addOffsets();
     result.plan.predictedSeconds = path.seconds;
+    if (parts) takeRowsOfGaps(*parts->prices);
     result.plan.lowerBoundSeconds = path.lowerBound;
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
@@ -214,12 +217,18 @@ private:
   }
 
   void describeKernel(const select::Step &step, const ChosenKernel &chosen, runtime::PlanKernel &entry) const {
-    const Cost &cost = chosen.cost;
     entry.family = familyOf(step.configuration.knobs);
     entry.familyVersion = familyVersion(entry.family);
     entry.ops = printOps(chosen.kernel);
-    entry.configuration = describe(chosen.kernel, step.configuration.knobs);
-    entry.knobs = toJson(step.configuration.knobs, chosen.kernel);
+    describeCost(chosen, entry);
+    entry.runnerUp = step.runnerUp;
+    entry.runnerUpLoss = step.runnerUpLoss;
+  }
+
+  void describeCost(const ChosenKernel &chosen, runtime::PlanKernel &entry) const {
+    const Cost &cost = chosen.cost;
+    entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
+    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
     entry.seconds = cost.seconds;
     entry.measured = cost.measured;
     entry.bytesMoved = cost.bytesMoved;
@@ -227,8 +236,6 @@ private:
     entry.flop = cost.flop;
     entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
     entry.bound = nameOf(boundOf(cost, chosen.kernel, device));
-    entry.runnerUp = step.runnerUp;
-    entry.runnerUpLoss = step.runnerUpLoss;
   }
 
   /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in the result's.
@@ -241,6 +248,36 @@ private:
         result.plan.tensors[size_t(entry.inputs[index])].offset = configuration.inputs[index].offset;
       }
   }
+
+  /// Steps count offsets from the tensor that they view, plans from the start of the buffer.
+  void addOffsets() {
+    std::vector<int64_t> offsets;
+    for (size_t index = 0; index < viewOf.size(); ++index) {
+      offsets.push_back(0);
+      for (int tensor = int(index); tensor >= 0; tensor = viewOf[size_t(tensor)]) offsets.back() += result.plan.tensors[size_t(tensor)].offset;
+    }
+    for (size_t index = 0; index < offsets.size(); ++index) result.plan.tensors[index].offset = offsets[index];
+  }
+
+  /// Selection saw no gaps. A kernel that was measured with them takes its fastest row; what others cost is an assumption, and noted.
+  void takeRowsOfGaps(const CostModel &prices) {
+    for (size_t index = 0; index < result.kernels.size(); ++index) {
+      ChosenKernel &chosen = result.kernels[index];
+      if (!runs(chosen) || !hasGaps(chosen.kernel, chosen.configuration)) continue;
+      std::vector<PricedConfiguration> rows = prices.measuredAs(chosen.kernel, chosen.configuration);
+      std::erase_if(rows, [&](const PricedConfiguration &row) { return !legality(chosen.kernel, row.configuration, device).isLegal; });
+      if (rows.empty()) {
+        chosen.cost.source = Cost().source;  // of the text without
+        if (chosen.cost.measured) result.plan.notes.push_back(fmt::format("{} was measured without the gaps of its operands", chosen.kernel.name));
+        continue;
+      }
+      result.plan.predictedSeconds += rows.front().cost.seconds - chosen.cost.seconds;
+      chosen.configuration = rows.front().configuration;
+      chosen.cost = rows.front().cost;
+      describeCost(chosen, result.plan.kernels[index]);
+    }
+  }
+  static bool runs(const ChosenKernel &chosen) { return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs); }
 
   /// The last version of every result is what the caller gets.
   void nameResults() {

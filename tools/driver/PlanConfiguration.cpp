@@ -249,6 +249,18 @@ Layout layoutOf(const runtime::PlanTensor &tensor) {
   return layout;
 }
 
+namespace {
+
+/// Plans count offsets from the start of the buffer, configurations of views from the tensor that holds the others.
+void countFromWhole(Configuration &configuration) {
+  const Layout &whole = configuration.inputs.size() == 1 ? configuration.inputs.front() : configuration.outputs.front();
+  const int64_t start = whole.offset;
+  for (std::vector<Layout> *layouts : {&configuration.inputs, &configuration.outputs})
+    for (Layout &layout : *layouts) layout.offset -= start;
+}
+
+}  // namespace
+
 Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel) {
   Configuration configuration{.inputs = {}, .outputs = {},
                               .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
@@ -261,6 +273,7 @@ Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKern
   };
   for (const int tensor : planKernel.inputs) configuration.inputs.push_back(layout(tensor));
   for (const int tensor : planKernel.outputs) configuration.outputs.push_back(layout(tensor));
+  if (isView) countFromWhole(configuration);
   return configuration;
 }
 

@@ -6,6 +6,7 @@
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Gaps.h"
 #include "passes/configure/Packing.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/Sha256.h"
@@ -168,7 +169,7 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
 }
 
 void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
-  chosen.cost = costModel.cost(chosen.kernel, chosen.configuration);
+  chosen.cost = costWithGaps(costModel, chosen.kernel, chosen.configuration);
   if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = familyOf(chosen.configuration.knobs);

@@ -1,0 +1,26 @@
+// Operands with gaps: parts of a joined tensor that are no blocks of it, because the joined axis is not the slowest. Their runs are
+// whole lines of memory, so a kernel moves what it moves without gaps, if it takes them at all.
+#pragma once
+
+#include "passes/configure/CostModel.h"
+
+#include <string>
+
+namespace weft {
+
+/// Whether the strides are given and are not those of its order.
+bool hasGaps(const Layout &layout, const std::vector<int64_t> &extents);
+bool hasGaps(const Kernel &kernel, const Configuration &configuration);
+
+/// Why some configuration that the kernel has with operand `operand` (inputs, then outputs) dense in this order has no twin
+/// with these strides: a product whose axes must merge across a gap, an epilogue, a movement that may be a view itself. Empty
+/// if all have one.
+std::string gapsRefusal(const Kernel &kernel, size_t operand, const Layout &layout);
+
+/// The same configuration without gaps.
+Configuration withoutGaps(const Kernel &kernel, Configuration configuration);
+
+/// What the model says of a kernel whose operands may have gaps: its row where it has one, else the price without gaps.
+Cost costWithGaps(const CostModel &model, const Kernel &kernel, const Configuration &configuration);
+
+}  // namespace weft
