@@ -146,11 +146,15 @@ std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &
   if (std::any_of(parts.begin(), parts.end(), [&](const Layout &part) { return part.order != whole.order; })) return std::nullopt;
   const int64_t axis = integerAttribute(kernel.body[0], "axis");
   const std::string axisName = kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
-  for (const LayoutTuple &tuple : isSlice ? sliceTuples(kernel) : concatTuples(kernel))
-    if (tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order)
-      return isSlice ? "V003 callers-buffer (arguments and results have buffers of their own)"
-                     : "V004 part-not-free (a part is given, kept for another entry point, joined twice or read in another way than its place in the "
-                       "result allows; or the result is the caller's)";
+  const bool joinsTwice = !isSlice && kernel.inputs != kernel.body[0].operands;
+  const std::vector<LayoutTuple> tuples = isSlice ? sliceTuples(kernel) : concatTuples(kernel);
+  const bool isFree = std::any_of(tuples.begin(), tuples.end(), [&](const LayoutTuple &tuple) {
+    return tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order;
+  });
+  if (isFree && isSlice) return "V003 callers-buffer (arguments and results have buffers of their own)";
+  if (isFree || joinsTwice)
+    return "V004 part-not-free (a part is given, kept for another entry point, part of something else or used as its place does not "
+           "allow, or the whole is the caller's)";
   const bool isSlowest = slowestDimension(whole, extentsOf(kernel, wholeValue)) == axis;
   if (!isSlowest && isSlice)
     return fmt::format("V001 part-axis-not-slowest ({} in {})", axisName, print(whole, kernel, kernel.values[wholeValue]));

@@ -3,7 +3,9 @@
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "passes/Describe.h"
+#include "runtime/Files.h"
 #include "runtime/TensorLayout.h"
+#include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/PlanEvaluation.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Planning.h"
@@ -17,25 +19,26 @@ namespace {
 
 const std::string stacked = "stack-q_product-k_product-v_product+stack-dX-wq-wk-wv+stack-dW-wq-wk-wv";
 
-/// A training step of a small encoder with stacked projections, forward and backward.
-struct Step {
-  Step(const std::string &length, const std::vector<std::string> &pins, int parts = 1)
-      : compilation({.model = "paper-encoder", .train = true, .dims = {"b=2", "h=2", "p=4", "i=8", "u=12", length}}, choicesOf(pins), {}) {
+ChoiceFlags choices(const std::string &variant, const std::vector<std::string> &pins) {
+  ChoiceFlags flags;
+  flags.attention = "unfused";
+  flags.variant = variant;
+  flags.pins = pins;
+  return flags;
+}
+
+/// A compiled model.
+struct Compiled {
+  Compiled(const ModelFlags &model, const ChoiceFlags &flags, int parts) : compilation(model, flags, {}) {
     compilation.import();
     const Selected selected = compilation.select(compilation.propose(Phase::import));
     planned = planOf(compilation, selected.best(), selected.path(), parts);
   }
 
-  static ChoiceFlags choicesOf(const std::vector<std::string> &pins) {
-    ChoiceFlags choices;
-    choices.attention = "unfused";
-    choices.variant = stacked;
-    choices.pins = pins;
-    return choices;
-  }
-
   const runtime::PlanTensor &tensor(const std::string &name) const {
-    return *std::ranges::find(planned.plan.tensors, name, &runtime::PlanTensor::logical);
+    const auto found = std::ranges::find(planned.plan.tensors, name, &runtime::PlanTensor::logical);
+    REQUIRE(found != planned.plan.tensors.end());
+    return *found;
   }
   const runtime::PlanKernel &joining() const {
     return *std::ranges::find_if(planned.plan.kernels, [](const auto &kernel) { return kernel.name.starts_with("concat"); });
@@ -46,8 +49,28 @@ struct Step {
   PlannedKernels planned;
 };
 
+/// A training step of a small encoder with stacked projections, forward and backward.
+struct Step : Compiled {
+  Step(const std::string &length, const std::vector<std::string> &pins)
+      : Compiled({.model = "paper-encoder", .train = true, .dims = {"b=2", "h=2", "p=4", "i=8", "u=12", length}}, choices(stacked, pins), 1) {}
+};
+
+/// A graph from text: its types, then arguments, body and result types as the text form has them.
+struct Written : Compiled {
+  explicit Written(const std::string &text, const std::vector<std::string> &pins = {}, int parts = 1)
+      : Written(test::TemporaryTestFolder(), text, pins, parts) {}
+
+private:
+  Written(const test::TemporaryTestFolder &folder, const std::string &text, const std::vector<std::string> &pins, int parts)
+      : Compiled({.model = written(folder.path() / "graph.mlir", text)}, choices("", pins), parts) {}
+  static std::string written(const std::filesystem::path &path, const std::string &text) {
+    runtime::writeFile(path, text);
+    return path.string();
+  }
+};
+
 /// The plan's results against the interpreter's, in fp64 both.
-void checkResults(const Step &step, bool latestFirst) {
+void checkResults(const Compiled &step, bool latestFirst) {
   GraphOp graph = *step.compilation.graph().getOps<GraphOp>().begin();
   const DescribedOps described = describeGraph(graph);
   const auto nameOf = [&](mlir::Value value) {
@@ -93,7 +116,7 @@ void checkTiling(const Step &step) {
   CHECK(*places.rbegin() == whole.bytes / 2 - 1);
 }
 
-bool hasNote(const Step &step, const std::string &text) {
+bool hasNote(const Compiled &step, const std::string &text) {
   return std::ranges::any_of(step.planned.plan.notes, [&](const std::string &note) { return note.find(text) != std::string::npos; });
 }
 
@@ -127,11 +150,132 @@ TEST_CASE("gradients whose runs are no whole lines are copied into their stack")
 }
 
 TEST_CASE("whatever layouts selection takes, the plan computes what the graph does") {
-  const auto [length, parts] = GENERATE(std::pair("j=16", 1), std::pair("j=32", 1), std::pair("j=12", 1), std::pair("j=16", 2));
-  const Step step(length, {}, parts);
-  INFO(length << ", parts " << parts << ", " << (step.isView() ? "view" : "copy"));
+  const char *length = GENERATE("j=16", "j=32", "j=12");
+  const Step step(length, {});
+  INFO(length << ", " << (step.isView() ? "view" : "copy"));
   if (step.isView()) checkTiling(step);
   REQUIRE_NOTHROW(runtime::verify(step.planned.plan, "plan.json"));
   checkResults(step, false);
   checkResults(step, true);
+}
+
+namespace {
+
+const std::string types = R"(
+!ji = tensor<16x64xf16, #weft.axes<j, i>>
+!half = tensor<8x64xf16, #weft.axes<j, i>>
+!quarter = tensor<4x64xf16, #weft.axes<j, i>>
+!both = tensor<32x64xf16, #weft.axes<j, i>>
+!wide = tensor<16x128xf16, #weft.axes<j, i>>
+)";
+
+struct Body {
+  const char *name, *arguments, *results, *statements;
+  bool isView;
+  std::vector<std::string> pins = {};
+};
+
+const Body bodies[] = {
+    {"two results of kernels", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
+  %y = weft.tanh %c : !both
+  weft.return %y : !both)", true},
+    {"views of a part", "%x: !ji", "!both, !half, !quarter", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
+  %d = weft.slice %b {axis = j, start = 8, size = 8} : !ji -> !half
+  %e = weft.slice %d {axis = j, start = 4, size = 4} : !half -> !quarter
+  %y = weft.tanh %c : !both
+  %z = weft.tanh %d : !half
+  %w = weft.sigmoid %e : !quarter
+  weft.return %y, %z, %w : !both, !half, !quarter)", true},
+    {"views of a part, along the inner axis", "%x: !ji", "!wide, !half", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
+  %d = weft.slice %b {axis = j, start = 8, size = 8} : !ji -> !half
+  %y = weft.tanh %c : !wide
+  %z = weft.tanh %d : !half
+  weft.return %y, %z : !wide, !half)", false, {"c=ji", "b=ji"}},
+    {"along the inner axis", "%x: !ji", "!wide, !ji", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
+  %y = weft.tanh %c : !wide
+  %z = weft.sigmoid %b : !ji
+  weft.return %y, %z : !wide, !ji)", true, {"c=ji"}},
+    {"an argument", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
+  %c = weft.concat %a, %x {axis = j} : !ji, !ji -> !both
+  %y = weft.tanh %c : !both
+  weft.return %y : !both)", false},
+    {"a result", "%x: !ji", "!both, !ji", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
+  %y = weft.tanh %c : !both
+  weft.return %y, %b : !both, !ji)", false},
+    {"into a result", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
+  weft.return %c : !both)", false},
+    {"one tensor twice", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
+  %c = weft.concat %a, %a {axis = j} : !ji, !ji -> !both
+  %y = weft.tanh %c : !both
+  weft.return %y : !both)", false},
+    {"one tensor in two stacks", "%x: !ji", "!both, !both", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
+  %d = weft.concat %b, %a {axis = j} : !ji, !ji -> !both
+  %y = weft.tanh %c : !both
+  %z = weft.sigmoid %d : !both
+  weft.return %y, %z : !both, !both)", false},
+    {"part of another tensor", "%x: !ji", "!ji, !both", R"(%a = weft.relu %x : !ji
+  %l = weft.slice %a {axis = j, start = 0, size = 8} : !ji -> !half
+  %h = weft.gelu %l : !half
+  %b = weft.concat %l, %h {axis = j} : !half, !half -> !ji
+  %y = weft.tanh %b : !ji
+  %z = weft.concat %x, %x {axis = j} : !ji, !ji -> !both
+  weft.return %y, %z : !ji, !both)", false},
+};
+
+}  // namespace
+
+TEST_CASE("only what a kernel computes for one stack is computed in it") {
+  const Body &body = GENERATE(from_range(std::begin(bodies), std::end(bodies)));
+  INFO(body.name);
+  const Written written(types + "module {\n weft.graph @g(" + body.arguments + ") -> (" + body.results + ") {\n  " + body.statements + "\n }\n}\n", body.pins);
+  CHECK(written.isView() == body.isView);
+  REQUIRE_NOTHROW(runtime::verify(written.planned.plan, "plan.json"));
+  checkResults(written, false);
+  checkResults(written, true);
+}
+
+TEST_CASE("parts of attention are computed in the stack of its result") {
+  const int parts = GENERATE(1, 2);
+  const Written written(R"(
+!phbj = tensor<4x2x2x32xf16, #weft.axes<p, h, b, j>>
+!phbk = tensor<4x2x2x32xf16, #weft.axes<p, h, b, k>>
+!whbk = tensor<4x2x2x32xf16, #weft.axes<w, h, b, k>>
+!whbj = tensor<4x2x2x32xf16, #weft.axes<w, h, b, j>>
+!stack = tensor<4x4x2x32xf16, #weft.axes<w, h, b, j>>
+!hbjk = tensor<2x2x32x32xf16, #weft.axes<h, b, j, k>>
+!whi = tensor<4x4x8xf16, #weft.axes<w, h, i>>
+!bji = tensor<2x32x8xf16, #weft.axes<b, j, i>>
+module {
+ weft.graph @g(%q: !phbj, %k: !phbk, %v: !whbk, %o: !whi {weft.parameter}) -> (!bji) {
+  %score = weft.contract "phbk,phbj->hbjk" %k, %q : !phbk, !phbj -> !hbjk
+  %probability = weft.softmax %score over k {empty_row = zero} : !hbjk
+  %a = weft.contract "whbk,hbjk->whbj" %v, %probability : !whbk, !hbjk -> !whbj
+  %d = weft.tanh %a : !whbj
+  %c = weft.concat %d, %a {axis = h} : !whbj, !whbj -> !stack
+  %y = weft.contract "whi,whbj->bji" %o, %c : !whi, !stack -> !bji
+  weft.return %y : !bji
+ }
+}
+)", {"c=whbj"}, parts);
+  REQUIRE(written.isView());
+  CHECK(runtime::spanBytes(written.tensor("a")) > runtime::logicalBytes(written.tensor("a")));
+  const auto isPart = [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); };
+  CHECK(std::ranges::count_if(written.planned.plan.kernels, isPart) == (parts == 1 ? 0 : 3 * parts));
+  REQUIRE_NOTHROW(runtime::verify(written.planned.plan, "plan.json"));
+  checkResults(written, false);
+  checkResults(written, true);
 }
