@@ -47,6 +47,13 @@ bool hasGaps(const Kernel &kernel, const Configuration &configuration) {
   return found;
 }
 
+int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout) {
+  const std::vector<int64_t> extents = extentsOf(kernel, value), strides = stridesOf(layout, extents);
+  int64_t last = 0;
+  for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
+  return (last + 1) * sizeOf(kernel.values[static_cast<size_t>(value)].dtype);
+}
+
 std::string gapsRefusal(const Kernel &kernel, size_t operand, const Layout &layout) {
   const int value = operandValues(kernel)[operand];
   const std::vector<int64_t> extents = extentsOf(kernel, value);

@@ -11,6 +11,8 @@ namespace weft {
 /// Whether the strides are given and are not those of its order.
 bool hasGaps(const Layout &layout, const std::vector<int64_t> &extents);
 bool hasGaps(const Kernel &kernel, const Configuration &configuration);
+/// Bytes from an operand's first element to behind its last one, gaps included.
+int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout);
 
 /// Why some configuration that the kernel has with operand `operand` (inputs, then outputs) dense in this order has no twin
 /// with these strides: a product whose axes must merge across a gap, an epilogue, a movement that may be a view itself. Empty

@@ -236,12 +236,16 @@ const Body bodies[] = {
   weft.return %y, %z : !ji, !both)", false},
 };
 
+std::string textOf(const Body &body) {
+  return types + "module {\n weft.graph @g(" + body.arguments + ") -> (" + body.results + ") {\n  " + body.statements + "\n }\n}\n";
+}
+
 }  // namespace
 
 TEST_CASE("only what a kernel computes for one stack is computed in it") {
   const Body &body = GENERATE(from_range(std::begin(bodies), std::end(bodies)));
   INFO(body.name);
-  const Written written(types + "module {\n weft.graph @g(" + body.arguments + ") -> (" + body.results + ") {\n  " + body.statements + "\n }\n}\n", body.pins);
+  const Written written(textOf(body), body.pins);
   CHECK(written.isView() == body.isView);
   REQUIRE_NOTHROW(runtime::verify(written.planned.plan, "plan.json"));
   checkResults(written, false);
@@ -278,4 +282,64 @@ module {
   REQUIRE_NOTHROW(runtime::verify(written.planned.plan, "plan.json"));
   checkResults(written, false);
   checkResults(written, true);
+}
+
+namespace {
+
+/// The analytic model, for people who want nothing modelled.
+struct Strict : CostModel {
+  explicit Strict(const CostModel &model) : model(model) {}
+  Cost cost(const Kernel &kernel, const Configuration &configuration) const override { return model.cost(kernel, configuration); }
+  const Device &device() const override { return model.device(); }
+  std::string description() const override { return "strict"; }
+  bool admitsModelled() const override { return false; }
+  const CostModel &model;
+};
+
+/// How the plan of two joined results of kernels joins them, the joined tensor in the caller's order.
+template <typename Change> Knobs joiningOf(const Body &body, const CostModel &model, Change &&change) {
+  const test::TemporaryTestFolder folder;
+  runtime::writeFile(folder.path() / "graph.mlir", textOf(body));
+  Compilation compilation({.model = (folder.path() / "graph.mlir").string()}, choices("", {}), {});
+  compilation.import();
+  select::Problem problem = compilation.problems(compilation.propose(Phase::import)).front();
+  for (select::Tensor &tensor : problem.tensors)
+    if (tensor.name == "c") tensor.pinned = rowMajor(2);
+  change(problem);
+  const select::Selection selection = select::select(problem, model, {});
+  for (const select::Step &step : selection.best().steps)
+    if (step.candidate >= 0 && problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") return step.configuration.knobs;
+  throw std::runtime_error("no concatenation");
+}
+
+bool isView(const Knobs &knobs) { return std::holds_alternative<ViewKnobs>(knobs); }
+
+}  // namespace
+
+TEST_CASE("what is kept for another entry point does not keep the room of a stack") {
+  const auto model = analyticCostModel(findDevice("h200"));
+  const auto inTwo = [&](std::vector<int> entries) {
+    return isView(joiningOf(bodies[0], *model, [&](select::Problem &problem) {
+      REQUIRE(problem.ops.size() == entries.size());
+      problem.entryPoints = {"forward", "backward"};
+      problem.opEntries = entries;
+      std::erase_if(problem.candidates, [&](const select::Candidate &candidate) {
+        return std::ranges::any_of(candidate.ops, [&](int op) { return entries[size_t(op)] != entries[size_t(candidate.ops.front())]; });
+      });
+    }));
+  };
+  CHECK(inTwo({0, 0, 0, 0}));
+  CHECK(inTwo({0, 0, 0, 1}));
+  CHECK_FALSE(inTwo({0, 0, 1, 1}));
+  CHECK_FALSE(inTwo({0, 1, 1, 1}));
+}
+
+TEST_CASE("nothing has gaps where every kernel must have a row of its own") {
+  const auto model = analyticCostModel(findDevice("h200"));
+  const auto unchanged = [](select::Problem &) {};
+  const Body &inner = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name), &outer = bodies[0];
+  CHECK(isView(joiningOf(inner, *model, unchanged)));
+  CHECK(isView(joiningOf(outer, *model, unchanged)));
+  CHECK_FALSE(isView(joiningOf(inner, Strict(*model), unchanged)));
+  CHECK(isView(joiningOf(outer, Strict(*model), unchanged)));
 }

@@ -1,4 +1,5 @@
 // What a profile measures for plans in parts: their kernels are smaller than any of the graph, so that no row of a whole kernel serves them.
+// And for plans that compute parts of a joined tensor in their places: no row serves operands with gaps, but that without is near.
 #pragma once
 
 #include "tools/driver/PlanBuilder.h"
@@ -6,7 +7,7 @@
 
 namespace weft::driver {
 
-/// The kernels of the plans that run on parts, in the layouts that they have there: of our own the `mostKnobs` best knobs by the model and
+/// The kernels of the plans that run on parts or whose operands have gaps, in the layouts that they have there: of our own the `mostKnobs` best knobs by the model and
 /// those that the plan has, of the library every algorithm.
 ProfileSpace partsSpace(const std::vector<PlannedKernels> &plans, const CostModel &model, const ProfileSpaceOptions &options);
 

@@ -4,6 +4,7 @@
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
+#include "passes/configure/Gaps.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -50,17 +51,17 @@ std::string oneLine(const std::string &text) {
   return line;
 }
 
-runtime::KernelJob jobOf(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin) {
+runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted, const std::string &cubin) {
   runtime::KernelJob job{.cubin = cubin, .entry = emitted.entry, .grid = emitted.launch.grid, .block = emitted.launch.block,
                          .sharedBytes = emitted.launch.sharedBytes, .arguments = {}, .inputBytes = {}, .outputBytes = {}, .zeroInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
     job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)), .index = parameter.index, .map = parameter.map});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    job.inputBytes.push_back(kernel.bytes(kernel.inputs[i]));
+    job.inputBytes.push_back(spanBytes(kernel, kernel.inputs[i], configuration.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
     if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
   }
-  for (const int output : kernel.outputs) job.outputBytes.push_back(kernel.bytes(output));
+  for (size_t i = 0; i < kernel.outputs.size(); ++i) job.outputBytes.push_back(spanBytes(kernel, kernel.outputs[i], configuration.outputs[i]));
   return job;
 }
 
@@ -186,7 +187,7 @@ private:
       Work &work = open[kernel];
       work.items.push_back(built[r]);
       work.sources.push_back(sourceHash(requests[r].text));
-      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel, emitted[r], results[r].cubin));
+      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel, space.items[built[r]].configuration, emitted[r], results[r].cubin));
       if (work.items.size() == groupSize) {
         offer(std::move(work));
         open.erase(kernel);

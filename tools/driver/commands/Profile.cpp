@@ -139,7 +139,8 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
   return profileSpace(problems, selection, compilation.costModel(), flags.space);
 }
 
-/// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h).
+/// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h), and to compute in the stacks of its
+/// concatenations: kernels in layouts that selection does not ask for.
 ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile) {
   TargetFlags target = flags.target;
   target.profile = profile;
@@ -147,7 +148,7 @@ ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile)
   Compilation compilation(flags.model, flags.choices, target);
   compilation.import(Phase::import);
   const Selected selected = compilation.select(compilation.propose(Phase::import));
-  std::vector<PlannedKernels> plans;
+  std::vector<PlannedKernels> plans = {planOf(compilation, selected.best(), selected.path(), 1)};
   constexpr int mostParts = 16;  // smaller ones are chosen for want of memory alone
   for (const PricedParts &priced : selected.pricedParts)
     if (priced.parts > 1 && priced.parts <= mostParts) plans.push_back(planOf(compilation, selected.best(), selected.path(), priced.parts));
