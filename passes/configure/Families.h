@@ -41,8 +41,8 @@ void forEachConfiguration(const Kernel &kernel, const Device &device, const Layo
 /// the kernel. No function where no family does. Remembers what was taken: for one thread.
 std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device);
 
-/// Why a slice or a concatenation moves elements in this configuration, by a stable code: "V001 part-axis-not-slowest (h
-/// in [p,h,b,j])". Nothing for views, for other kernels, and where elements move because the layouts differ.
+/// Why a slice or a concatenation moves elements in this configuration, by a stable code, V001 to V005: "V001
+/// part-axis-not-slowest (h in [p,h,b,j])". Nothing for views, for other kernels, and where elements move because the layouts differ.
 std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

@@ -3,11 +3,13 @@
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "passes/Describe.h"
+#include "passes/configure/Gaps.h"
 #include "runtime/Files.h"
 #include "runtime/TensorLayout.h"
 #include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/PlanEvaluation.h"
 #include "tools/driver/Compilation.h"
+#include "tools/driver/PartsSpace.h"
 #include "tools/driver/Planning.h"
 
 #include <catch2/catch.hpp>
@@ -29,7 +31,8 @@ ChoiceFlags choices(const std::string &variant, const std::vector<std::string> &
 
 /// A compiled model.
 struct Compiled {
-  Compiled(const ModelFlags &model, const ChoiceFlags &flags, int parts) : compilation(model, flags, {}) {
+  Compiled(const ModelFlags &model, const ChoiceFlags &flags, int parts, const std::string &profile = "none")
+      : compilation(model, flags, {.profile = profile}) {
     compilation.import();
     const Selected selected = compilation.select(compilation.propose(Phase::import));
     planned = planOf(compilation, selected.best(), selected.path(), parts);
@@ -57,12 +60,13 @@ struct Step : Compiled {
 
 /// A graph from text: its types, then arguments, body and result types as the text form has them.
 struct Written : Compiled {
-  explicit Written(const std::string &text, const std::vector<std::string> &pins = {}, int parts = 1)
-      : Written(test::TemporaryTestFolder(), text, pins, parts) {}
+  explicit Written(const std::string &text, const std::vector<std::string> &pins = {}, int parts = 1, const Profile *profile = nullptr)
+      : Written(test::TemporaryTestFolder(), text, pins, parts, profile) {}
 
 private:
-  Written(const test::TemporaryTestFolder &folder, const std::string &text, const std::vector<std::string> &pins, int parts)
-      : Compiled({.model = written(folder.path() / "graph.mlir", text)}, choices("", pins), parts) {}
+  Written(const test::TemporaryTestFolder &folder, const std::string &text, const std::vector<std::string> &pins, int parts, const Profile *profile)
+      : Compiled({.model = written(folder.path() / "graph.mlir", text)}, choices("", pins), parts,
+                 profile ? written(folder.path() / "rows.txt", printProfile(*profile)) : "none") {}
   static std::string written(const std::filesystem::path &path, const std::string &text) {
     runtime::writeFile(path, text);
     return path.string();
@@ -157,6 +161,24 @@ TEST_CASE("whatever layouts selection takes, the plan computes what the graph do
   REQUIRE_NOTHROW(runtime::verify(step.planned.plan, "plan.json"));
   checkResults(step, false);
   checkResults(step, true);
+}
+
+/// Where only one of both backward products is stacked, the others take the gradients one by one, with p and h as one axis.
+TEST_CASE("no plan of a training step copies gradients into a stack that all products read") {
+  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}}, choices("", {}), {.profile = "none"});
+  compilation.import();
+  size_t joined = 0;
+  for (const SelectedVariant &variant : compilation.select(compilation.propose(Phase::import)).variants) {
+    const select::Problem &problem = variant.selection.problem();
+    INFO(problem.name);
+    if (problem.name.find("stack-dX") == std::string::npos || problem.name.find("stack-dW") == std::string::npos) continue;
+    for (const select::Step &step : variant.path().steps)
+      if (step.candidate >= 0 && problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") {
+        ++joined;
+        CHECK(std::holds_alternative<ViewKnobs>(step.configuration.knobs));
+      }
+  }
+  CHECK(joined >= 4);
 }
 
 namespace {
@@ -342,4 +364,33 @@ TEST_CASE("nothing has gaps where every kernel must have a row of its own") {
   CHECK(isView(joiningOf(outer, *model, unchanged)));
   CHECK_FALSE(isView(joiningOf(inner, Strict(*model), unchanged)));
   CHECK(isView(joiningOf(outer, Strict(*model), unchanged)));
+}
+
+TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
+  const Body &body = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name);
+  const Written before(textOf(body), body.pins);
+  const ProfileSpace space = partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {});
+  REQUIRE_FALSE(space.items.empty());
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  for (const ProfileItem &item : space.items) {
+    const Kernel &kernel = space.kernels[item.kernel].kernel;
+    CHECK(hasGaps(kernel, item.configuration));
+    addRow(profile, kernel, item.configuration, {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+  }
+  const Written after(textOf(body), body.pins, 1, &profile);
+  double sum = 0;
+  int measured = 0, strided = 0;
+  for (size_t index = 0; index < after.planned.kernels.size(); ++index) {
+    const runtime::PlanKernel &entry = after.planned.plan.kernels[index];
+    const bool isStrided = entry.family != "view" && hasGaps(after.planned.kernels[index].kernel, after.planned.kernels[index].configuration);
+    CHECK(entry.measured == isStrided);
+    CHECK((entry.seconds == 5e-5) == isStrided);
+    measured += entry.measured;
+    strided += isStrided;
+    sum += entry.seconds;
+  }
+  CHECK(strided > 0);
+  CHECK(measured == strided);
+  CHECK(after.planned.plan.predictedSeconds == Approx(sum));
+  checkResults(after, false);
 }

@@ -32,9 +32,6 @@ std::string unique(const std::string &name, std::set<std::string> &taken) {
   return candidate;
 }
 
-/// Whether other tensors may lie between its elements: parts of a stack.
-bool hasGaps(const runtime::PlanTensor &tensor) { return runtime::spanBytes(tensor) != runtime::logicalBytes(tensor); }
-
 /// Per kernel, the tensors that its first output may be written over.
 std::vector<std::vector<int>> overwritableTensors(const PlannedKernels &planned) {
   std::vector<std::vector<int>> tensors(planned.kernels.size());
@@ -358,6 +355,8 @@ std::vector<std::string> printOps(const Kernel &kernel) {
   }
   return lines;
 }
+
+bool hasGaps(const runtime::PlanTensor &tensor) { return runtime::spanBytes(tensor) != runtime::logicalBytes(tensor); }
 
 std::string printLayout(const runtime::PlanTensor &tensor) {
   std::vector<std::string> names;

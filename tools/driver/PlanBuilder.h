@@ -47,6 +47,9 @@ std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel);
 /// One line per body op: "%24 = add %22, %bias".
 std::vector<std::string> printOps(const Kernel &kernel);
 
+/// Whether other tensors may lie between its elements: parts of a stack.
+bool hasGaps(const runtime::PlanTensor &tensor);
+
 /// A plan tensor's layout as letters: "hbjk", "q,k" for axes with longer names.
 std::string printLayout(const runtime::PlanTensor &tensor);
 

@@ -94,7 +94,7 @@ std::string operandLines(const runtime::Plan &plan, const char *label, const std
   for (const int index : tensors) {
     const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name, fmt::join(tensor.axes, ","),
-                        tensor.dtype, printLayout(tensor), formatBytes(tensor.bytes), tensor.role);
+                        tensor.dtype, printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""), formatBytes(tensor.bytes), tensor.role);
     label = "";
   }
   return text;

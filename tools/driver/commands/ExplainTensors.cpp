@@ -47,7 +47,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   for (const int version : versions) {
     const runtime::PlanTensor &tensor = plan.tensors[size_t(version)];
     text += fmt::format("{}[{}] {} lies as {}, {}: {}\n", tensor.name, fmt::join(tensor.axes, ","), tensor.dtype,
-                        printLayout(tensor), formatBytes(tensor.bytes), usersOf(plan, version));
+                        printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""), formatBytes(tensor.bytes), usersOf(plan, version));
   }
   if (versions.empty()) text += name + " lives inside one kernel and is never stored\n";
   const json entry = layouts.value(name, json::object());
