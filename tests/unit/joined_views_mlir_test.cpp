@@ -219,6 +219,13 @@ const Body bodies[] = {
   %y = weft.tanh %c : !wide
   %z = weft.tanh %d : !half
   weft.return %y, %z : !wide, !half)", false, {"c=ji", "b=ji"}},
+    {"part of another view, along the inner axis", "%x: !ji", "!wide, !ji", R"(%a = weft.relu %x : !ji
+  %b = weft.gelu %a : !ji
+  %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
+  %d = weft.identity %b : !ji
+  %y = weft.tanh %c : !wide
+  %z = weft.sigmoid %d : !ji
+  weft.return %y, %z : !wide, !ji)", false, {"c=ji"}},
     {"along the inner axis", "%x: !ji", "!wide, !ji", R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
