@@ -250,7 +250,8 @@ private:
   }
 
   /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one Philox call for the eight elements where
-  /// the last two logical axes are the fastest of the fragment's columns and rows, else one an element.
+  /// the last two logical axes are the fastest of the fragment's columns and rows, two where they are so in the other order,
+  /// else one an element.
   std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
     headers.insert("weft/dropout.cuh");
     if (key.empty()) {
@@ -267,7 +268,7 @@ private:
                                            fmt::format("{} of 65536 draws", p));
     const std::string scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
     const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
-    const bool isWhole = isFragmentOf(own);
+    const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()), isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
     const auto indexOf = [&](size_t fromEnd) {
       return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole) : std::string("0");
     };
@@ -278,7 +279,7 @@ private:
     const std::string place = fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
     if (!isWhole) return fmt::format("weft::kept({}) ? {} * {} : 0.0f", place, x, scale);
     const std::string kept = context.names.claim("kept");
-    loads.push_back(declare("const auto", kept, fmt::format("weft::keptFragment({})", place)));
+    loads.push_back(declare("const auto", kept, fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
     return fmt::format("{}.at({}) ? {} * {} : 0.0f", kept, e, x, scale);
   }
 
@@ -292,13 +293,13 @@ private:
     return outer;
   }
 
-  /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes.
-  bool isFragmentOf(const std::vector<int> &own) const {
+  /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes, which run along these groups.
+  bool isFragmentOf(const std::vector<int> &own, ContractionGroup rows, ContractionGroup columns) const {
     const auto isFastest = [&](ContractionGroup group, int axis) {
       const std::vector<int> &axes = groups[group];
       return !axes.empty() && axes.back() == axis && (axes.size() == 1 || extent(axis) % blockSide == 0);
     };
-    return own.size() >= 2 && isFastest(columnGroup(), own[own.size() - 1]) && isFastest(rowGroup(), own[own.size() - 2]);
+    return own.size() >= 2 && isFastest(columns, own[own.size() - 1]) && isFastest(rows, own[own.size() - 2]);
   }
 
   // --- outputs ---

@@ -8,7 +8,6 @@
 #include "kernel/HopperProduct.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace weft::codegen {
 namespace {
@@ -33,14 +32,14 @@ TensorMap sliceMap(DType dtype, const HopperProduct &product, const HopperOperan
   return mapOf(dtype, outerExtent, product.k, operand.k, product, operand.batch, panelSide);
 }
 
-HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) {
+HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
+                             const ContractionRegion &region) {
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
   if (const std::string reason = hopperKnobsRefusal(knobs, mostSharedBytes); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  if (hopperTiles(*answer.product, knobs) > std::numeric_limits<int32_t>::max() / 2)
-    throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones", kernel.name,
-                             hopperTiles(*answer.product, knobs), std::numeric_limits<int32_t>::max() / 2);
+  if (const std::string reason = hopperTileRefusal(*answer.product, knobs, epilogueRegisters(kernel, region)); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   return *answer.product;
 }
 
@@ -54,7 +53,7 @@ class HopperLowering {
 public:
   HopperLowering(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs)
       : kernel(kernel), configuration(configuration), knobs(knobs), region(checkedRegion(kernel)),
-        product(checkedProduct(kernel, configuration, knobs)), groups(contractionGroups(kernel, {region.a, region.b, region.c})),
+        product(checkedProduct(kernel, configuration, knobs, region)), groups(contractionGroups(kernel, {region.a, region.b, region.c})),
         dtype(kernel.values[size_t(kernel.outputs[0])].dtype), type(cudaNameOf(dtype)) {}
 
   Program run() {
@@ -65,9 +64,10 @@ public:
     describeProduct();
     describeTile();
     callSkeleton();
-    const int64_t blocks = std::min<int64_t>(hopperTiles(product, knobs), knobs.blocks);
     program.launchBounds = fmt::format("{}, 1", threads);
-    program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .sharedBytes = hopperSharedBytes(knobs)};
+    program.launch = {.grid = {hopperBlocks(product, knobs), 1, 1}, .block = {threads, 1, 1},
+                      .sharedBytes = hopperSharedBytes(knobs), .cluster = knobs.splits};
+    if (knobs.splits > 1) program.clusterBlocks = tile + ".splits";
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
     return std::move(program);
@@ -176,8 +176,8 @@ private:
 
   void describeTile() {
     const std::string members =
-        fmt::format("{{.m = {}, .n = {}, .stages = {}, .staging = {}, .rasterM = {}, .isPingPong = {}}}", knobs.tileM, knobs.tileN,
-                    knobs.stages, knobs.staging, knobs.rasterM, knobs.schedule == HopperSchedule::pingPong);
+        fmt::format("{{.m = {}, .n = {}, .stages = {}, .staging = {}, .rasterM = {}, .splits = {}, .isPingPong = {}}}", knobs.tileM,
+                    knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM, knobs.splits, knobs.schedule == HopperSchedule::pingPong);
     program.constants.push_back({"weft::hopper::Tile", {{tile, members}}, ""});
   }
 

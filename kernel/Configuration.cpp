@@ -185,8 +185,9 @@ struct Describe {
                        knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
-    return fmt::format("wgmma, {} tiles of {} x {}, {} stages, {} staged panels, raster {}", nameOf(knobs.schedule), knobs.tileM,
-                       knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM);
+    return fmt::format("wgmma, {} tiles of {} x {}, {} stages, {} staged panels, raster {}{}", nameOf(knobs.schedule), knobs.tileM,
+                       knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM,
+                       knobs.splits == 1 ? "" : fmt::format(", k over {} blocks", knobs.splits));
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
     return fmt::format("mma.sync, tile {} x {} x {}, {} stages, {} x {} warps, raster {}", knobs.tileM, knobs.tileN, knobs.tileK,
@@ -220,8 +221,9 @@ struct CanonicalKnobs {
     return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
-    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
-                       knobs.stages, knobs.staging, knobs.rasterM, knobs.blocks);
+    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
+                       knobs.stages, knobs.staging, knobs.rasterM, knobs.blocks,
+                       knobs.splits == 1 ? "" : fmt::format(" splits {}", knobs.splits));
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
     return fmt::format("tile {}x{}x{} stages {} warps {}x{} raster {}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages,

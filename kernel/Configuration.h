@@ -96,6 +96,7 @@ struct HopperContractionKnobs {
   int staging = 2;               ///< panels of 64 x 64 elements of C on their way out, a consumer
   int rasterM = 8;               ///< tiles along m that are taken together before the next along n
   int blocks = 132;              ///< at most, each alone on its multiprocessor; a block takes every so manieth tile
+  int splits = 1;                ///< blocks of a cluster that share the k of one tile: 1, 2, 4, 8; above 1 every tile has a cluster
   auto operator<=>(const HopperContractionKnobs &) const = default;
 };
 

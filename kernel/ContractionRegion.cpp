@@ -111,6 +111,24 @@ std::string epilogueRefusal(const BodyOp &op) {
   return "";
 }
 
+int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
+  constexpr int fragment = 8, addresses = 4, draws = 12;
+  if (region.isPlain()) return 0;
+  int registers = fragment + fragment * int(kernel.outputs.size() - 1);
+  bool isPanelSeen = false;  // the first tensor of the result's shape comes through shared memory
+  for (const EpilogueInput &input : region.inputs) {
+    const bool isPanel = input.role == EpilogueRole::result && !isPanelSeen;
+    isPanelSeen = isPanelSeen || isPanel;
+    if (input.role == EpilogueRole::scalar) registers += 1;
+    else registers += fragment + (isPanel ? 0 : addresses);
+  }
+  const auto isAny = [&](auto &&predicate) { return std::ranges::any_of(region.epilogue, [&](size_t op) { return predicate(kernel.body[op]); }); };
+  if (isAny([](const BodyOp &op) { return op.name == "dropout"; })) registers += draws;
+  // Functions are evaluated for all eight at once; weft::relu and the like are single instructions and cost one such estimate too much.
+  if (isAny([](const BodyOp &op) { return op.spelling.find("weft::") != std::string::npos; })) registers += fragment;
+  return registers;
+}
+
 ContractionRegionAnswer contractionRegion(const Kernel &kernel) { return Recognition(kernel).answer(); }
 
 }  // namespace weft

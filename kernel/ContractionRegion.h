@@ -52,6 +52,10 @@ struct ContractionRegionAnswer {
 /// All of Kernel::outputs are C or values of the epilogue, each over the axes of C.
 ContractionRegionAnswer contractionRegion(const Kernel &kernel);
 
+/// Registers of a thread that an epilogue needs for the eight elements of a fragment (codegen/device/fragment.cuh), by what it
+/// reads, computes and stores: an estimate, made so that tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
+int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
+
 /// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops whose meaning is a scalar
 /// expression can.
 std::string epilogueRefusal(const BodyOp &op);

@@ -46,6 +46,13 @@ std::optional<HopperOperand> operandOf(const Matrix &matrix, int64_t elementByte
   return operand;
 }
 
+/// Sums of other blocks of the cluster, in fp32: a block finishes every so manieth panel of 64 x 64 of each working consumer.
+int64_t partialBytes(const HopperContractionKnobs &knobs) {
+  constexpr int64_t bytesOfPart = 64 * 64 * 4;
+  const int64_t consumers = knobs.schedule == HopperSchedule::pingPong ? 1 : 2, panels = int64_t(knobs.tileM) * knobs.tileN / (64 * 64) / consumers;
+  return consumers * ((panels + knobs.splits - 1) / knobs.splits) * (knobs.splits - 1) * bytesOfPart;
+}
+
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
 }  // namespace
@@ -81,13 +88,39 @@ HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &con
 
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs) {
   constexpr int64_t rowBytes = 128, panelBytes = 64 * rowBytes, consumers = 2, barrierBytes = 8;
-  return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + consumers * knobs.staging * panelBytes +
-         barrierBytes * (2 * knobs.stages + consumers * knobs.staging);
+  return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + consumers * knobs.staging * panelBytes + partialBytes(knobs) +
+         barrierBytes * (2 * knobs.stages + consumers * knobs.staging + consumers);
 }
 
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs) {
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
   return product.batch * tiles(product.m, knobs.tileM) * tiles(product.n, knobs.tileN);
+}
+
+int64_t hopperSlices(const HopperProduct &product) {
+  constexpr int64_t depth = 64;
+  return (product.k + depth - 1) / depth;
+}
+
+int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  const int64_t tiles = hopperTiles(product, knobs);
+  return knobs.splits > 1 ? tiles * knobs.splits : std::min<int64_t>(tiles, knobs.blocks);
+}
+
+std::string hopperTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, int epilogueRegisters) {
+  constexpr int64_t mostBlocks = std::numeric_limits<int32_t>::max() / 2;
+  if (const int64_t blocks = hopperTiles(product, knobs) * knobs.splits; blocks > mostBlocks)
+    return fmt::format("{} tiles and splits; the limit is {}: take larger ones", blocks, mostBlocks);
+  if (hopperSlices(product) < knobs.splits)
+    return fmt::format("k of {} over {} blocks; each takes 64 at least", product.k, knobs.splits);
+  // As Plan::consumerRegisters in hopper_tiles.cuh; what products and stores hold beside the sums was found by building kernels.
+  constexpr int ownRegisters = 24;
+  const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
+  const int registers = !product.a.isByEngine || !product.b.isByEngine ? 200 : sums >= 192 ? 240 : 232;
+  if (sums + ownRegisters + epilogueRegisters > registers)
+    return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
+                       epilogueRegisters, registers, ownRegisters);
+  return "";
 }
 
 std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {
@@ -101,6 +134,8 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
     return fmt::format("{} x {} sums a consumer; 128 x 192 fit its registers", rowsOfConsumer, knobs.tileN);
   if (knobs.stages < 2 || knobs.staging < 1 || knobs.rasterM < 1 || knobs.blocks < 1)
     return "less than 2 stages, or less than 1 staged panel, raster or block";
+  if (knobs.splits != 1 && knobs.splits != 2 && knobs.splits != 4 && knobs.splits != 8)
+    return fmt::format("k over {} blocks; clusters of 1, 2, 4 and 8 are taken", knobs.splits);
   if (const int64_t bytes = hopperSharedBytes(knobs); bytes > sharedMemoryPerBlock)
     return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
   return "";

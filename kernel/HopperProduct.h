@@ -42,9 +42,16 @@ HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &con
 
 /// Why no kernel has such knobs, whatever it computes; empty if they are legal.
 std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock);
-/// Dynamic shared memory: stages of slices, panels of C, barriers.
+/// Why this product has no kernel with such knobs, which are legal by themselves; empty if it has. `epilogueRegisters`: see
+/// kernel/ContractionRegion.h.
+std::string hopperTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, int epilogueRegisters);
+/// Dynamic shared memory: stages of slices, panels of C, partial sums of other blocks, barriers.
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
 /// Tiles of C over all members of the batch.
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs);
+/// Slices of 64 of k.
+int64_t hopperSlices(const HopperProduct &product);
+/// Of the grid: a cluster for every tile where k is split, else as many as have a tile.
+int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs);
 
 }  // namespace weft

@@ -44,6 +44,7 @@ template <typename Visitor> void visitKnobs(HopperContractionKnobs &knobs, Visit
   visit.integer("staging", knobs.staging);
   visit.integer("raster_m", knobs.rasterM);
   visit.integer("blocks", knobs.blocks);
+  visit.optional("splits", knobs.splits, 1);
 }
 template <typename Visitor> void visitKnobs(AmpereContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tile_m", knobs.tileM);

@@ -1,6 +1,7 @@
 // What takes part: the configurations of one product, built, and the candidates of a library, on one set of operands.
 #pragma once
 
+#include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
 #include "kernel/LibraryProduct.h"
 #include "runtime/Build.h"
@@ -44,7 +45,7 @@ public:
   struct Contender {
     std::string name;
     bool isOurs = true;
-    std::function<void(runtime::cuda::StreamHandle *stream, int set)> enqueue;
+    Enqueue enqueue;
     double seconds = 0;  ///< filled in by whoever measures
   };
   std::vector<Contender> &all() { return contenders; }

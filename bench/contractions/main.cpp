@@ -4,8 +4,10 @@
 //   burst       a pause, one graph, then a timed one: a cool card
 //   sustained   35 ms of the same kernel, then a timed graph: the power limit holds
 //
-// Every result of ours is compared with fp64. Exit code 1 if one is wrong.
+// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues: see Epilogues.h.
 #include "bench/contractions/Contender.h"
+#include "bench/contractions/Epilogues.h"
+#include "bench/contractions/TimedGraph.h"
 #include "kernel/Error.h"
 
 #include <CLI/CLI.hpp>
@@ -41,36 +43,6 @@ constexpr Shape shapes[] = {
 
 using Contender = Contenders::Contender;
 
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + ptrdiff_t(values.size() / 2));
-  return values[values.size() / 2];
-}
-
-/// One contender's graph of calls that go around the sets.
-class TimedGraph {
-public:
-  TimedGraph(const cuda::Stream &stream, const Contender &contender, int sets, int calls)
-      : stream(stream), calls(calls), graph(cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) {
-          for (int call = 0; call < calls; ++call) contender.enqueue(handle, call % sets);
-        })) {}
-
-  void launch() const { graph.launch(stream.handle()); }
-  /// Seconds of one call.
-  double time() {
-    start.record(stream.handle());
-    launch();
-    end.record(stream.handle());
-    end.synchronize();
-    return secondsBetween(start, end) / calls;
-  }
-
-private:
-  const cuda::Stream &stream;
-  int calls;
-  cuda::Graph graph;
-  cuda::Event start, end;
-};
-
 struct Regimes {
   double burst = 0, sustained = 0;
 };
@@ -102,6 +74,8 @@ public:
     return finals(contenders, problem.shape);
   }
 
+  void epilogues(DType dtype) { benchEpilogues(dtype, rounds, library, stream); }
+
   std::string title() const {
     return fmt::format("{}, cuBLASLt {}", context.gpu().name, libraryVersionText(library.version()));
   }
@@ -112,7 +86,7 @@ private:
 
   void interleave(Contenders &contenders, const Shape &shape) {
     std::deque<TimedGraph> graphs;  // events do not move
-    for (const Contender &one : contenders.all()) graphs.emplace_back(stream, one, contenders.sets(), callsOf(shape));
+    for (const Contender &one : contenders.all()) graphs.emplace_back(stream, one.enqueue, contenders.sets(), callsOf(shape));
     std::vector<std::vector<double>> samples(graphs.size());
     for (int round = 0; round <= rounds; ++round)
       for (size_t i = 0; i < graphs.size(); ++i)
@@ -135,7 +109,7 @@ private:
     constexpr double warmSeconds = 35e-3;
     Regimes best{INFINITY, INFINITY};
     for (const Contender *one : side) {
-      TimedGraph graph(stream, *one, contenders.sets(), callsOf(shape));
+      TimedGraph graph(stream, one->enqueue, contenders.sets(), callsOf(shape));
       std::vector<double> burst, sustained;
       for (int repeat = 0; repeat < repeats; ++repeat) {
         std::this_thread::sleep_for(25ms);
@@ -182,6 +156,13 @@ void buildAll(std::vector<Problem> &problems) {
     for (size_t i = 0; i < problem.emitted.size(); ++i) problem.built.push_back(std::move(*next++));
 }
 
+int runEpilogues(DType dtype, int rounds) {
+  Bench bench(rounds);
+  fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
+  bench.epilogues(dtype);
+  return 0;
+}
+
 int run(DType dtype, int rounds, const std::vector<std::string> &names) {
   std::vector<Problem> problems;
   for (const Shape &shape : shapes) {
@@ -223,8 +204,11 @@ int main(int argumentCount, char **arguments) {
   app.add_option("shape", names, "shapes whose group or name contains one of these (\"4096x3072\", \"small\"); all if there is none");
   app.add_option("--dtype", dtype, "f16, bf16")->check(CLI::IsMember({"f16", "bf16"}));
   app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
+  bool epilogues = false;
+  app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
   try {
     app.parse(argumentCount, arguments);
+    if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds);
     return weft::bench::run(*weft::parseDType(dtype), rounds, names);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : int(weft::ErrorKind::badInput);

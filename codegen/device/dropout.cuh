@@ -125,4 +125,20 @@ __device__ __forceinline__ Kept<8> keptFragment(const DropoutKey &key, unsigned 
   return {{call.word[0], call.word[1], call.word[2], call.word[3]}, threshold};
 }
 
+/// The same where rows of the fragment are columns of the tensor: two calls, of four elements each. (row, column) is the
+/// tensor's place of the first element; the second lies one row below it.
+__device__ __forceinline__ Kept<8> keptTransposedFragment(const DropoutKey &key, unsigned stream, unsigned outer,
+                                                          unsigned row, unsigned column, unsigned threshold) {
+  const PhiloxWords even = dropoutCall(key, stream, outer, row, column), odd = dropoutCall(key, stream, outer, row + 1, column);
+  const unsigned shift = column % 2 * 16;
+  Kept<8> result;
+  result.threshold = threshold;
+#pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    const int from = w % 2 * 2 + w / 2;             // a word holds draws of rows r or r + 8, columns c or c + 8
+    result.words[w] = (even.word[from] >> shift & 0xFFFF) | odd.word[from] >> shift << 16;
+  }
+  return result;
+}
+
 }  // namespace weft

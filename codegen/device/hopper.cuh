@@ -43,6 +43,27 @@ __device__ __forceinline__ void wait(SharedAddress barrier, int parity) {
   } while (!done);
 }
 
+// ---- Clusters: blocks that run at the same time and write each other's shared memory ----
+
+/// This thread has come so far; blocks may then rely on each other's barriers once all threads have waited.
+__device__ __forceinline__ void arriveAtCluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
+__device__ __forceinline__ void waitForCluster() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
+/// What block `rank` of the cluster has where this one has `own`: for sendSums alone.
+__device__ __forceinline__ SharedAddress addressInBlock(SharedAddress own, int rank) {
+  SharedAddress address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
+  return address;
+}
+/// Writes 16 bytes into another block's shared memory, and tells the barrier there that they have landed.
+__device__ __forceinline__ void sendSums(SharedAddress to, SharedAddress barrier, float x, float y, float z, float w) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, [%1];"
+               ::"r"(to), "r"(barrier), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+}
+__device__ __forceinline__ void loadSums(float (&sums)[4], SharedAddress from) {
+  asm volatile("ld.shared::cta.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3]) : "r"(from) : "memory");
+}
+
 // ---- Named barriers of some warps of the block ----
 
 __device__ __forceinline__ void synchronize(int name, int threads) {

@@ -5,11 +5,15 @@
 //   cooperative  both consumers share a tile, half of its rows each
 //   ping-pong    each consumer has its own tile; while one multiplies, the other stores
 //
+// Where tiles are few, the blocks of a cluster share the slices of one (hopper_join.cuh): one tile a block, and of ping-pong
+// consumers the first alone works.
+//
 // Operands are contiguous along k or along their outer axis (m or n). An operand whose rows start at multiples of 16 bytes
 // is loaded by the copy engine, which brings zeros for what is out of bounds; any other by the threads of the first
 // warpgroup, in the same places of shared memory.
 #pragma once
 
+#include "weft/hopper_join.cuh"
 #include "weft/hopper_load.cuh"
 #include "weft/hopper_store.cuh"
 #include "weft/wgmma.cuh"
@@ -22,9 +26,10 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
                                              RingPlace<tile.stages> &place, int firstRow, bool isSpeaker) {
   using P = Plan<product, tile>;
   constexpr int stepA = product.a.isAlongK() ? 32 : 16 * rowBytes, stepB = product.b.isAlongK() ? 32 : 16 * rowBytes;
+  const int slices = slicesOfBlock<product, tile>().count;
   int previous = -1;
 #pragma unroll 1
-  for (int slice = 0; slice < P::slices; ++slice) {
+  for (int slice = 0; slice < slices; ++slice) {
     wait(shared.full(place.stage), place.parity);
     const unsigned long long a = describeOperand(shared.a(place.stage) + firstRow * rowBytes, panelBytes);
     const unsigned long long b = describeOperand(shared.b(place.stage), panelBytes);
@@ -52,30 +57,35 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
   constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
   const bool isSpeaker = threadIdx.x % warpgroup == 0;
   const int firstRow = tile.isPingPong ? 0 : consumer * P::rowBlocks * 64;
-  const int stride = (tile.isPingPong ? 2 : 1) * gridDim.x;
+  const int stride = (tile.isPingPong ? 2 : 1) * nextTile<tile>();
   RingPlace<tile.stages> place;
   Staging<product, tile> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer};
+  const Parts<product, tile> parts{shared.parts(consumer), shared.partsLanded(consumer)};
+  if constexpr (tile.splits > 1) waitForCluster();
   if (tile.isPingPong && consumer == 1) {
     arriveAt(turnOf, bothConsumers);
     place.skip(P::slices);
   }
-  for (int index = blockIdx.x + (tile.isPingPong ? consumer * gridDim.x : 0); index < P::tiles; index += stride) {
+  for (int index = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0); index < P::tiles; index += stride) {
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
     if constexpr (PanelInput::isRead)
       if (isSpeaker) requestPanels(staging, panels, operand.tensor.map);
+    if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
     multiplyTile<product, tile, T>(sums, shared, place, firstRow, isSpeaker);
-    if (tile.isPingPong && index + gridDim.x < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
+    if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
+    if constexpr (tile.splits > 1) joinParts(sums, parts);
     storeSums(sums, c, panels, staging, operand, epilogue);
   }
-  if (isSpeaker) waitForStores<0>();
+  if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
-/// The whole kernel; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors.
+/// The whole kernel; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors, or a
+/// cluster for every tile.
 template <typename T, Product product, Tile tile, typename PanelInput, typename Epilogue>
 __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &operand,
                                             const Epilogue &epilogue) {
@@ -83,6 +93,9 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<product, tile> shared{sharedAddress(memory)};
   if (threadIdx.x == 0) {
+    if (product.a.isByEngine) prefetchMap(a.map);
+    if (product.b.isByEngine) prefetchMap(b.map);
+    if (product.isByEngine) prefetchMap(c.map);
     constexpr bool isAnyByEngine = product.a.isByEngine || product.b.isByEngine;
     constexpr int fullArrivals = (isAnyByEngine ? 1 : 0) + (P::areAllByEngine ? 0 : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
@@ -91,16 +104,16 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
     }
     for (int buffer = 0; buffer < P::consumers * tile.staging; ++buffer)
       initializeBarrier(shared.panelLoaded(0) + 8 * buffer, 1);
+    for (int consumer = 0; consumer < P::consumers; ++consumer) initializeBarrier(shared.partsLanded(consumer), 1);
     publishBarriers();
-    if (product.a.isByEngine) prefetchMap(a.map);
-    if (product.b.isByEngine) prefetchMap(b.map);
-    if (product.isByEngine) prefetchMap(c.map);
   }
   ptx::barrier();
+  if constexpr (tile.splits > 1) arriveAtCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   if (role == 0) {
     lowerRegisters<P::producerRegisters>();
     if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
+    if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();
     consume<product, tile>(shared, c, role - 1, operand, epilogue);

@@ -85,11 +85,12 @@ __device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<con
   constexpr bool isBatched = product.batch > 1;
   constexpr int engineBytes = (product.a.isByEngine ? P::bytesA : 0) + (product.b.isByEngine ? P::bytesB : 0);
   const int thread = threadIdx.x % warpgroup;
+  const SliceRange slices = slicesOfBlock<product, tile>();
   RingPlace<tile.stages> place{0, 1};
-  for (int index = blockIdx.x; index < P::tiles; index += gridDim.x) {
+  for (int index = firstTile<tile>(); index < P::tiles; index += nextTile<tile>()) {
     const TileStart at = tileStart<product, tile>(index);
 #pragma unroll 1
-    for (int slice = 0; slice < P::slices; ++slice) {
+    for (int slice = slices.first; slice < slices.first + slices.count; ++slice) {
       const SharedAddress full = shared.full(place.stage);
       wait(shared.empty(place.stage), place.parity);
       if (engineBytes > 0 && thread == 0) {

@@ -17,15 +17,22 @@ template <Product product, Tile tile> using Sums = float[Plan<product, tile>::ro
 struct Fragment {
   int batch, row, column;
 };
+/// Keeps what is computed from the value behind this point: addresses and draws of all fragments at once would not fit the
+/// registers.
+__device__ __forceinline__ int fromHereOn(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
 /// The epilogue that leaves the sums as they are.
 struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
 };
 
-/// The panels of 64 x 64 elements of C that a consumer makes of a tile, in the order in which it stores them.
+/// The panels of 64 x 64 elements of C that a consumer makes of a tile, in the order in which it stores them. Where blocks
+/// share a tile each finishes every so manieth panel, beginning with that of its rank.
 template <Product product, Tile tile> struct Panels {
   using P = Plan<product, tile>;
-  static constexpr int across = tile.n / 64, count = P::rowBlocks * across;
+  static constexpr int across = tile.n / 64, count = P::panels;
   TileStart at;
   int firstRow;
   __device__ __forceinline__ int row(int panel) const { return at.m + firstRow + panel / across * 64; }
@@ -36,17 +43,15 @@ template <Product product, Tile tile> struct Panels {
   }
 };
 
-/// A consumer's buffers of panels, one after the other in a ring. `used`: panels that have passed through it.
+/// A consumer's buffers of panels, one after the other in a ring. `used`: panels that have passed through it. A block that
+/// finishes every so manieth panel uses a buffer for each of those.
 template <Product product, Tile tile> struct Staging {
   SharedAddress start, barriers;
   int consumer, used = 0;
-  __device__ __forceinline__ SharedAddress buffer(int panel) const {
-    return start + (used + panel) % tile.staging * panelBytes;
-  }
-  __device__ __forceinline__ SharedAddress barrier(int panel) const {
-    return barriers + 8 * ((used + panel) % tile.staging);
-  }
-  __device__ __forceinline__ int parity(int panel) const { return (used + panel) / tile.staging % 2; }
+  __device__ __forceinline__ int place(int panel) const { return used + panel / tile.splits; }
+  __device__ __forceinline__ SharedAddress buffer(int panel) const { return start + place(panel) % tile.staging * panelBytes; }
+  __device__ __forceinline__ SharedAddress barrier(int panel) const { return barriers + 8 * (place(panel) % tile.staging); }
+  __device__ __forceinline__ int parity(int panel) const { return place(panel) / tile.staging % 2; }
 };
 
 /// Has the copy engine bring a panel of an operand of C's shape into the buffer that the panel of C will leave from.
@@ -67,8 +72,8 @@ template <Product product, Tile tile>
 __device__ __forceinline__ void requestPanels(const Staging<product, tile> &staging, const Panels<product, tile> &panels,
                                               const TensorMap *map) {
   waitForStoresToRead<0>();
-  for (int panel = 0; panel < smaller(tile.staging, Panels<product, tile>::count); ++panel)
-    requestPanel(staging, panels, map, panel);
+  constexpr int end = smaller(tile.staging * tile.splits, Panels<product, tile>::count);
+  for (int panel = rankInCluster<tile>(); panel < end; panel += tile.splits) requestPanel(staging, panels, map, panel);
 }
 
 /// The operand of C's shape that an epilogue reads, stored as C is, or that it reads none.
@@ -128,6 +133,7 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32, stagingRow = warp * 16 + lane % 16;
 #pragma unroll
   for (int panel = 0; panel < Panels<product, tile>::count; ++panel) {
+    if (panel % tile.splits != rankInCluster<tile>()) continue;
     const bool isByEngine = panels.isByEngine(panel);
     const SharedAddress buffer = staging.buffer(panel);
     if constexpr (PanelInput::isRead) {
@@ -138,8 +144,8 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
     }
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
-      const Fragment fragment{panels.at.batch, panels.row(panel) + warp * 16 + lane / 4,
-                              panels.column(panel) + step * 16 + lane % 4 * 2};
+      const Fragment fragment{panels.at.batch, fromHereOn(panels.row(panel) + warp * 16 + lane / 4),
+                              fromHereOn(panels.column(panel) + step * 16 + lane % 4 * 2)};
       const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
       float values[8];
 #pragma unroll
@@ -159,9 +165,9 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
           storeTile(c.map, buffer, panels.column(panel), panels.row(panel));
       }
       commitStores();
-      const int next = panel + tile.staging - 1;                  // the buffer of the panel before this one
+      const int next = panel + (tile.staging - 1) * tile.splits;  // the buffer of this block's panel before this one
       if constexpr (PanelInput::isRead) {
-        if (panel > 0 && next < Panels<product, tile>::count) {
+        if (panel >= tile.splits && next < Panels<product, tile>::count) {
           waitForStoresToRead<1>();
           requestPanel(staging, panels, operand.tensor.map, next);
         }

@@ -23,9 +23,10 @@ struct Product {
 };
 
 /// tileM: 64, 128 or 256; tileN: 64, 128, 192 or 256. rasterM: tiles along m that are taken together before the next along n,
-/// so that what runs at one time shares slices in L2. staging: panels of 64 x 64 elements of C in flight a consumer.
+/// so that what runs at one time shares slices in L2. staging: panels of 64 x 64 elements of C in flight a consumer. splits:
+/// blocks of a cluster that share the slices of one tile, and each finishes a part of its panels (hopper_join.cuh).
 struct Tile {
-  int m, n, stages, staging, rasterM;
+  int m, n, stages, staging, rasterM, splits;
   bool isPingPong;
 };
 
@@ -36,6 +37,7 @@ template <typename T> struct Tensor {
 };
 
 constexpr int tileK = 64, rowBytes = 128, panelBytes = 64 * rowBytes, warpgroup = 128;
+constexpr int partBytes = 64 * 64 * 4;                                                // of sums of a panel
 
 /// What follows from a product and a tile.
 template <Product product, Tile tile> struct Plan {
@@ -43,8 +45,11 @@ template <Product product, Tile tile> struct Plan {
   static constexpr int rowBlocks = tile.m / 64 / (tile.isPingPong ? 1 : consumers);   // of 64 rows, a consumer
   static constexpr int bytesA = tile.m * rowBytes, bytesB = tile.n * rowBytes, stageBytes = bytesA + bytesB;
   static constexpr int stagingBytes = tile.staging * panelBytes;
-  static constexpr int barriersAt = tile.stages * stageBytes + consumers * stagingBytes;
-  static constexpr int sharedBytes = barriersAt + 8 * (2 * tile.stages + consumers * tile.staging);
+  static constexpr int panels = rowBlocks * tile.n / 64;                              // of a consumer
+  static constexpr int partsBytes = (panels + tile.splits - 1) / tile.splits * (tile.splits - 1) * partBytes;
+  static constexpr int partsAt = tile.stages * stageBytes + consumers * stagingBytes;
+  static constexpr int barriersAt = partsAt + (tile.isPingPong ? 1 : consumers) * partsBytes;
+  static constexpr int sharedBytes = barriersAt + 8 * (2 * tile.stages + consumers * tile.staging + consumers);
   static constexpr int slices = int((product.k + tileK - 1) / tileK);
   static constexpr int tilesM = int((product.m + tile.m - 1) / tile.m), tilesN = int((product.n + tile.n - 1) / tile.n);
   static constexpr int tiles = int(product.batch) * tilesM * tilesN;
@@ -53,6 +58,22 @@ template <Product product, Tile tile> struct Plan {
   static constexpr int consumerRegisters = !areAllByEngine ? 200 : sums >= 192 ? 240 : 232;
   static constexpr int producerRegisters = 504 - 2 * consumerRegisters;
 };
+
+/// Which block of its cluster this one is; a cluster works on one tile.
+template <Tile tile> __device__ __forceinline__ int rankInCluster() { return tile.splits == 1 ? 0 : blockIdx.x % tile.splits; }
+/// The tile that this block takes first, and how far it is to its next.
+template <Tile tile> __device__ __forceinline__ int firstTile() { return blockIdx.x / tile.splits; }
+template <Tile tile> __device__ __forceinline__ int nextTile() { return gridDim.x / tile.splits; }
+
+/// The slices of a tile that this block multiplies, from `first` on.
+struct SliceRange {
+  int first, count;
+};
+template <Product product, Tile tile> __device__ __forceinline__ SliceRange slicesOfBlock() {
+  constexpr int slices = Plan<product, tile>::slices;
+  const int rank = rankInCluster<tile>(), first = rank * slices / tile.splits;
+  return {first, (rank + 1) * slices / tile.splits - first};
+}
 
 /// The first element of a tile.
 struct TileStart {
@@ -80,7 +101,7 @@ template <int stages> struct RingPlace {
   }
 };
 
-/// Shared memory: stages of slices of A and B, panels of C, barriers.
+/// Shared memory: stages of slices of A and B, panels of C, sums of other blocks, barriers.
 template <Product product, Tile tile> struct Shared {
   using P = Plan<product, tile>;
   SharedAddress start;
@@ -89,11 +110,15 @@ template <Product product, Tile tile> struct Shared {
   __device__ __forceinline__ SharedAddress staging(int consumer) const {
     return start + tile.stages * P::stageBytes + consumer * P::stagingBytes;
   }
+  __device__ __forceinline__ SharedAddress parts(int consumer) const {
+    return start + P::partsAt + (tile.isPingPong ? 0 : consumer * P::partsBytes);
+  }
   __device__ __forceinline__ SharedAddress full(int stage) const { return start + P::barriersAt + 8 * stage; }
   __device__ __forceinline__ SharedAddress empty(int stage) const { return full(tile.stages) + 8 * stage; }
   __device__ __forceinline__ SharedAddress panelLoaded(int consumer) const {
     return empty(tile.stages) + 8 * tile.staging * consumer;
   }
+  __device__ __forceinline__ SharedAddress partsLanded(int consumer) const { return panelLoaded(P::consumers) + 8 * consumer; }
 };
 
 }  // namespace weft::hopper

@@ -84,6 +84,12 @@ constexpr double hopperStartSeconds = 0.2e-6;
 constexpr double hopperExposedShare = 0.5;
 /// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x 64, 4.9 us with padded rows.
 constexpr double hopperGuardedShare = 0.1;
+/// Blocks of a cluster that share k: the wait for the last of them, and bytes of sums that a block receives a second (estimates).
+constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
+/// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132 blocks do not reach the bandwidth).
+constexpr double hopperShareOfMemory = 1.6;
+/// On the price of kernels whose blocks share k: until they have run on a GPU, others are preferred where nothing is measured.
+constexpr double hopperSplitUntriedFactor = 2;
 
 /// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own products, and of the peak of wgmma on
 /// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.

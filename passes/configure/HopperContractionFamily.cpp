@@ -1,10 +1,13 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation. Tiles that would take far longer than the best one by their number and their waste are left out.
+// orientation, with the element-wise ops that follow it. Tiles that would take far longer than the best one by their number and
+// their waste are left out.
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/HopperCost.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace weft {
@@ -29,9 +32,15 @@ constexpr HopperContractionKnobs tiles[] = {
 constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
 constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of the result
 
-std::string typeRefusal(const Kernel &kernel) {
+/// Operands of the product and the first output have one type; what else an epilogue reads and stores may be f32, too.
+std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
   const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
-  for (const int value : operandValues(kernel))
+  for (const int value : operandValues(kernel)) {
+    const DType own = kernel.values[size_t(value)].dtype;
+    if (value != region.a && value != region.b && own != DType::f32 && own != DType::f16 && own != DType::bf16)
+      return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
+  }
+  for (const int value : {region.a, region.b})
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
@@ -39,19 +48,53 @@ std::string typeRefusal(const Kernel &kernel) {
   return "";
 }
 
+/// A thread holds a fragment of each of them at a time.
+std::string tensorsRefusal(const Kernel &kernel, const ContractionRegion &region) {
+  constexpr size_t mostTensors = 3;
+  const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result || input.role == EpilogueRole::mixed; };
+  const auto inputs = size_t(std::ranges::count_if(region.inputs, isWhole));
+  if (inputs > mostTensors) return fmt::format("the epilogue reads {} tensors of several axes; {} are taken", inputs, mostTensors);
+  if (kernel.outputs.size() > mostTensors) return fmt::format("the epilogue has {} outputs; {} are taken", kernel.outputs.size(), mostTensors);
+  return "";
+}
+
+/// As many blocks of a cluster as keep all tiles in one wave: 2, 4 and 8 share k of a tile where tiles are few and k is long.
+/// Multiprocessors that can form one cluster come in groups of 16 and some more: 128 of 132 serve clusters of 4 and 8.
+std::vector<int> splitsOf(const HopperProduct &product, const HopperContractionKnobs &tile, const Device &device) {
+  constexpr int64_t fewestSlices = 2, group = 16;
+  std::vector<int> splits = {1};
+  for (const int count : {2, 4, 8}) {
+    const int64_t usable = count == 2 ? device.multiprocessors : device.multiprocessors / group * group;
+    if (hopperTiles(product, tile) * count <= usable && hopperSlices(product) >= fewestSlices * count) splits.push_back(count);
+  }
+  return splits;
+}
+
+/// With two staged panels at most and as few stages less as make room for the sums of other blocks.
+std::optional<HopperContractionKnobs> split(HopperContractionKnobs tile, int splits, const Device &device) {
+  constexpr int fewestStages = 3;
+  tile.splits = splits;
+  if (splits > 1) tile.staging = std::min(tile.staging, 2);
+  for (; tile.stages >= fewestStages; --tile.stages)
+    if (hopperKnobsRefusal(tile, device.sharedMemoryPerBlock).empty()) return tile;
+  return std::nullopt;
+}
+
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles.
-void addKnobs(const HopperProduct &product, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+void addKnobs(const HopperProduct &product, int epilogueRegisters, DType dtype, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
-    if (hopperKnobsRefusal(one, device.sharedMemoryPerBlock).empty())
-      priced.emplace_back(hopperTensorSeconds(product, one, dtype, device), one);
+    for (const int splits : splitsOf(product, one, device))
+      if (const auto candidate = split(one, splits, device); candidate && hopperTileRefusal(product, *candidate, epilogueRegisters).empty())
+        priced.emplace_back(hopperTensorSeconds(product, *candidate, dtype, device), *candidate);
   }
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
     knobs.insert(priced[i].second);
     if (i > 0 || hopperTiles(product, priced[i].second) <= 2 * device.multiprocessors) continue;
-    priced[i].second.rasterM = 4;
+    // Where stores take most of the time, tiles that run together write whole rows.
+    priced[i].second.rasterM = hopperSlices(product) <= 2 ? 1 : 4;
     knobs.insert(priced[i].second);
   }
 }
@@ -61,12 +104,14 @@ void addKnobs(const HopperProduct &product, DType dtype, const Device &device, s
 FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) {
   if (!hasWarpgroupProducts(device.architecture))
     return {.reason = fmt::format("{} has no products of a warpgroup; sm_90a has", device.architecture)};
-  if (std::string reason = contractionRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
-  if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  if (!recognised.region) return {.reason = recognised.refusal};
+  if (std::string reason = typeRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
+  if (std::string reason = tensorsRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
   const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
   ConfigurationSpace space{.family = std::string(familyOf(HopperContractionKnobs{}))};
-  std::set<Knobs> knobs;
-  std::set<std::pair<int64_t, int64_t>> shapes;
+  std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes;
+  bool areAllByEngine = true;  // threads that copy leave fewer registers to the others
   std::string refusal;
   for (LayoutTuple &tuple : contractionTuples(kernel)) {
     const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}));
@@ -74,14 +119,18 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
       refusal = answer.refusal;
       continue;
     }
-    if (shapes.emplace(answer.product->m, answer.product->n).second) {
-      HopperProduct extents = *answer.product;
-      extents.a.isByEngine = extents.b.isByEngine = true;
-      addKnobs(extents, dtype, device, knobs);
-    }
+    shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
+    areAllByEngine = areAllByEngine && answer.product->a.isByEngine && answer.product->b.isByEngine;
     space.tuples.push_back(std::move(tuple));
   }
   if (space.tuples.empty()) return {.reason = std::move(refusal)};
+  std::set<Knobs> knobs;
+  const int registers = epilogueRegisters(kernel, *recognised.region);
+  for (auto &[extents, product] : shapes) {
+    product.a.isByEngine = product.b.isByEngine = areAllByEngine;
+    addKnobs(product, registers, dtype, device, knobs);
+  }
+  if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
   space.knobs.assign(knobs.begin(), knobs.end());
   return {.space = std::move(space)};
 }

@@ -9,17 +9,28 @@
 
 namespace weft {
 
+namespace {
+
+/// A block of a cluster receives the sums of the others for its part of the tile.
+double joinSeconds(const HopperContractionKnobs &knobs) {
+  if (knobs.splits == 1) return 0;
+  const double received = 4.0 * knobs.tileM * knobs.tileN * (knobs.splits - 1) / knobs.splits;
+  return analytic::hopperJoinSeconds + received / analytic::hopperJoinBandwidth;
+}
+
+}  // namespace
+
 double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
   constexpr double sliceDepth = 64;
   const double m = knobs.tileM, n = knobs.tileN;
-  const double waves = std::ceil(double(hopperTiles(product, knobs)) / std::min(knobs.blocks, device.multiprocessors));
-  const double depth = std::ceil(double(product.k) / sliceDepth) * sliceDepth;
+  const double waves = std::ceil(double(hopperTiles(product, knobs) * knobs.splits) / std::min(knobs.blocks, device.multiprocessors));
+  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * sliceDepth;
   double efficiency = std::min(1.0, analytic::hopperLeastEfficiency + analytic::hopperEfficiencyPerIntensity * m * n / (m + n));
   if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::hopperGuardedShare;
   const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
   const double storeSeconds = analytic::hopperStoreSeconds * m * n / (128.0 * 256.0);
   const bool isPingPong = knobs.schedule == HopperSchedule::pingPong;
-  return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds;
+  return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds / knobs.splits + joinSeconds(knobs);
 }
 
 Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device) {
@@ -28,12 +39,14 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
   const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
   const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, dtype, device);
   const auto necessary = double(kernel.necessaryBytes());
-  const double memorySeconds = necessary / device.copyBandwidth;
+  const double busy = double(std::min<int64_t>(hopperBlocks(*answer.product, knobs), device.multiprocessors)) / device.multiprocessors;
+  const double memorySeconds = necessary / (device.copyBandwidth * std::min(1.0, analytic::hopperShareOfMemory * busy));
   const double exposed = analytic::hopperExposedShare * std::min(1.0, analytic::libraryDepthStep / double(answer.product->k));
   const double busySeconds = std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
   Cost cost{.seconds = device.launchSeconds + analytic::hopperStartSeconds + busySeconds,
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
+  if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUntriedFactor;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   return cost;
 }

@@ -2,6 +2,8 @@
 //
 //   t = launch + start + max(memory, tensor) + share x min(memory, tensor) x (one slice of k) / k
 //
+// Blocks of a cluster that share k of a tile multiply a part of it each and then wait for the others' sums. Few blocks do not reach the
+// memory's bandwidth.
 // Tensor: tiles in waves over the multiprocessors, a last wave that is not full costs a whole one, edges are padded. Cooperative
 // consumers multiply nothing while they store a tile; ping-pong ones show half of that of the last tile only. Blocks are persistent: while a tile is
 // stored, slices of the next arrive. Memory: every operand

@@ -248,14 +248,16 @@ TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie"
   for (const Subject &subject : subjects) sources.push_back(subject.source);
   CHECK(subjects.size() == 12);
   const emulate::HostLibrary library("contraction_epilogue", sources);
-  size_t whole = 0;
+  size_t whole = 0, transposed = 0;
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(subjects[i].source.text);
     whole += subjects[i].source.text.find("weft::keptFragment(") != std::string::npos ? 1 : 0;
+    transposed += subjects[i].source.text.find("weft::keptTransposedFragment(") != std::string::npos ? 1 : 0;
     check(subjects[i], library.kernel(i));
   }
   CHECK(whole > 0);
-  CHECK(whole < subjects.size());
+  CHECK(transposed > 0);
+  CHECK(whole + transposed < subjects.size());
 }
 
 TEST_CASE("a contraction without an epilogue leaves its sums as they are") {

@@ -3,7 +3,7 @@
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
 
 #include <fmt/format.h>
 
@@ -54,6 +54,21 @@ Golden hopperGolden(bool isOdd) {
   return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// A few rows times a large matrix: four blocks share k of a tile.
+Golden hopperSplitGolden() {
+  Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk", "nk", "mn");
+  kernel.name = "projection";
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 6, .staging = 2, .splits = 4};
+  return {"projection_hopper_split_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+/// What ends an attention layer, in one kernel.
+Golden hopperFusedGolden() {
+  const Kernel kernel = samples::productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {"product_bias_dropout_residual_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// And on the tensor cores of sm_80.
 Golden ampereGolden() {
   const std::map<char, int64_t> extents{{'b', 7}, {'h', 16}, {'i', 1024}, {'j', 511}, {'p', 64}};
@@ -102,6 +117,8 @@ std::vector<Golden> goldens() {
       contractionGolden(),
       hopperGolden(false),
       hopperGolden(true),
+      hopperSplitGolden(),
+      hopperFusedGolden(),
       ampereGolden(),
   };
 }

@@ -15,7 +15,8 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .isPingPong = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
 constexpr float scale = 0.125f;
 }  // namespace
 
@@ -23,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_2_map,
            const __grid_constant__ weft::hopper::TensorMap c_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229504);
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

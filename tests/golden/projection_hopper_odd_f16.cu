@@ -15,13 +15,14 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .strideCm = b * j, .batchStrideC = 0, .isByEngine = false};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .isPingPong = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_2_map, weft::half *__restrict__ c) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229504);
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {nullptr, c},
       weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

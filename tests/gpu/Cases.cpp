@@ -5,7 +5,7 @@
 #include "passes/configure/Family.h"
 #include "tests/emulate/Sampling.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
 
 #include <fmt/format.h>
 
@@ -211,6 +211,34 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
           collect.add(group, samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), DType::f16, one);
 }
 
+/// Few tiles whose k several blocks share: every such tile of each shape, with shares of unequal length, copied operands, members
+/// of a batch, and one epilogue of each kind.
+void addSplits(Collector &collect) {
+  struct Extents {
+    int64_t b, m, n, k;
+  };
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const Extents &one : {Extents{1, 300, 1000, 520}, {1, 512, 3072, 1024}, {1, 8, 4096, 4096}, {1, 129, 200, 1003}, {3, 70, 100, 640}, {1, 520, 520, 840}}) {
+      const Kernel kernel = typed(samples::contractKernel({{'b', one.b}, {'m', one.m}, {'n', one.n}, {'k', one.k}}, "bmk", "bnk", "bmn"), dtype);
+      for (const Configuration &configuration : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 14 : 6))
+        if (std::get<HopperContractionKnobs>(configuration.knobs).splits > 1) collect.add("split", kernel, dtype, configuration);
+    }
+  for (const Kernel &kernel : samples::fusedContractions({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16))
+    for (const Configuration &configuration : collect.drawFamily(kernel, HopperContractionKnobs{}, 12))
+      if (std::get<HopperContractionKnobs>(configuration.knobs).splits > 1) collect.add("split", kernel, DType::f16, configuration);
+}
+
+/// What follows a contraction, on fragments: whole and clipped panels, copied and loaded operands, results in both orders.
+void addFused(Collector &collect) {
+  const samples::ContractionExtents several[] = {
+      {}, {.b = 3, .j = 50, .i = 72, .u = 331}, {.b = 1, .j = 1000, .i = 200, .u = 1032}, {.b = 2, .j = 24, .i = 19, .u = 40}, {.b = 1, .j = 7, .i = 64, .u = 9}};
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ContractionExtents &extents : several)
+      for (const Kernel &kernel : samples::fusedContractions(extents, dtype))
+        for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 3 : 1))
+          collect.add("fused", kernel, dtype, one);
+}
+
 void addContractions(Collector &collect) {
   const std::map<char, int64_t> odd{{'b', 2}, {'h', 3}, {'i', 33}, {'j', 17}, {'k', 65}, {'n', 127}, {'p', 5}, {'w', 9}};
   const Product products[] = {{"ik", "kn", "in"}, {"phi", "bji", "phbj"}, {"phbk", "phbj", "hbjk"}, {"hbjk", "whbk", "whbj"}, {"bik", "bkn", "bin"}};
@@ -222,6 +250,8 @@ void addContractions(Collector &collect) {
   };
   addTensorContractions(collect, "hopper", HopperContractionKnobs{}, products);
   addTensorContractions(collect, "ampere", AmpereContractionKnobs{}, products);
+  addSplits(collect);
+  addFused(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);

@@ -22,6 +22,8 @@ struct Case {
 ///   maps          every pair of layouts of an element-wise kernel
 ///   contractions  plain contractions at odd extents in many layouts
 ///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
+///   split         of sm_90a with k over the blocks of a cluster
+///   fused         of sm_90a with what follows a contraction
 ///   ampere        the same from sm_80 on, ampere-views likewise
 std::vector<Case> allCases();
 

@@ -10,7 +10,7 @@
 #include "passes/configure/Families.h"
 #include "runtime/Build.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
 
 #include <fmt/format.h>
 
@@ -116,11 +116,11 @@ private:
   size_t turn = 0;
 };
 
-/// One configuration for every pair of knobs and orientation of the operands.
-void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &seen) {
+/// One configuration for every pair of knobs and orientation of the operands; of those whose k blocks share, or of the others.
+void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &seen, bool isSplit = false) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
+    if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM || (knobs->splits > 1) != isSplit) return true;
     const HopperProduct product = *hopperProduct(kernel, configuration).product;
     const std::string text = fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), product.a.isAlongK() ? 'k' : 'o', product.b.isAlongK() ? 'k' : 'o',
                                          nameOf(kernel.values[0].dtype), product.a.isByEngine, product.b.isByEngine, product.isByEngine);
@@ -205,4 +205,34 @@ TEST_CASE("tensor-core contractions of sm_90a: every tile in every orientation, 
   scaled.body[0].attributes["scale"] = 0.125;
   batch.addSamples("scaled batch", scaled, findDevice("h200"), 8);
   batch.buildAndCheck(aligned + 16, 1);
+}
+
+TEST_CASE("tensor-core contractions of sm_90a whose k the blocks of a cluster share") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{512, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 4096}, {128, 256, 1024}})
+    addOrientations(batch, "product", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), seen, true);
+  batch.addSamples("residual", samples::productBiasDropoutResidual({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16), findDevice("h200"), 4);
+  batch.buildAndCheck(24, 1);
+}
+
+TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
+  Batch batch;
+  std::set<std::string> tiles;
+  for (const Kernel &kernel : samples::fusedContractions({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16)) {
+    std::set<std::string> seen;
+    forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+      const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+      if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
+      const bool isSwapped = hopperProduct(kernel, configuration).product->isSwapped;
+      if (!seen.insert(fmt::format("{} {}", describe(kernel, *knobs), isSwapped)).second) return true;
+      tiles.insert(describe(kernel, *knobs));
+      batch.add(kernel.name, kernel, configuration, "sm_90a");
+      return true;
+    });
+  }
+  for (const Kernel &kernel : samples::fusedContractions({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
+    batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
+  CHECK(tiles.size() >= 4);
+  batch.buildAndCheck(50, 1);
 }

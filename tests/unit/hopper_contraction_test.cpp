@@ -6,7 +6,7 @@
 #include "kernel/HopperProduct.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
 
 #include <catch2/catch.hpp>
 
@@ -131,6 +131,9 @@ TEST_CASE("knobs that no kernel has") {
   CHECK(refusal({.tileM = 256, .tileN = 256, .stages = 2}).find("registers") != std::string::npos);
   CHECK(refusal({.stages = 8}).find("shared memory") != std::string::npos);
   CHECK(refusal({.stages = 1}).find("2 stages") != std::string::npos);
+  CHECK(refusal({.splits = 2}) == "");
+  CHECK(refusal({.splits = 3}).find("clusters of 1, 2, 4 and 8") != std::string::npos);
+  CHECK(refusal({.stages = 5, .splits = 8}).find("shared memory") != std::string::npos);
   CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct({.tileN = 96}), "sm_90a"), Catch::Contains("96 columns"));
 }
 
@@ -146,7 +149,8 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that the c
       CHECK(count(Parameter::Kind::input) == !shape.a.isByEngine + !shape.b.isByEngine);
       CHECK(count(Parameter::Kind::outputMap) == shape.isByEngine);
       CHECK(count(Parameter::Kind::output) == !shape.isWhollyByEngine());
-      CHECK(emitted.launch.grid[0] == std::min<int64_t>(132, hopperTiles(shape, knobs)));
+      CHECK(emitted.launch.grid[0] == hopperBlocks(shape, knobs));
+      CHECK(emitted.launch.cluster == knobs.splits);
       CHECK(emitted.launch.sharedBytes == hopperSharedBytes(knobs));
       for (const Parameter &parameter : emitted.parameters) {
         CHECK(parameter.map.has_value() == isMap(parameter.kind));
@@ -177,6 +181,70 @@ TEST_CASE("few tiles are tried: those of the shape") {
     CHECK(knobs.size() >= 3);
     CHECK(knobs.size() <= 12);
   }
+}
+
+TEST_CASE("blocks share k where tiles are few and k is long") {
+  const auto most = [](int64_t m, int64_t n, int64_t k) {
+    int splits = 0;
+    for (const Configuration &one : ofFamily(product(m, n, k))) {
+      const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
+      const HopperProduct shape = *hopperProduct(product(m, n, k), one).product;
+      CHECK(knobs.splits <= hopperSlices(shape));
+      if (knobs.splits > 1) CHECK(hopperBlocks(shape, knobs) == hopperTiles(shape, knobs) * knobs.splits);
+      splits = std::max(splits, knobs.splits);
+    }
+    return splits;
+  };
+  CHECK(most(4096, 4096, 1024) == 1);
+  CHECK(most(64, 64, 64) == 1);
+  CHECK(most(512, 3072, 1024) == 2);
+  CHECK(most(8, 4096, 4096) >= 4);
+  // Sums of the others for every panel that a block finishes: half of 128 x 128 in fp32.
+  const HopperContractionKnobs one{.schedule = HopperSchedule::pingPong, .stages = 4}, two{.schedule = HopperSchedule::pingPong, .stages = 4, .splits = 2};
+  CHECK(hopperSharedBytes(two) - hopperSharedBytes(one) == 128 * 128 * 4 / 2);
+  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct(two), "sm_90a"), Catch::Contains("each takes 64 at least"));
+}
+
+TEST_CASE("epilogues that the registers have no room for") {
+  const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
+  const auto widest = [&](const Kernel &kernel) {
+    int sums = 0;
+    for (const Configuration &one : ofFamily(kernel)) {
+      const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
+      sums = std::max(sums, (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128);
+    }
+    return sums;
+  };
+  CHECK(widest(productBias(extents, DType::f16)) == 192);
+  CHECK(widest(productGeluGradient(extents, DType::f16)) == 192);
+  for (const Kernel &kernel : {productBiasGelu(extents, DType::f16, true), productBiasReluDropout(extents, DType::f16),
+                               productBiasDropoutResidual(extents, DType::f16), productScaleRowsGate(extents, DType::f16)})
+    CHECK(widest(kernel) == 128);
+  const auto emitted = [&] {
+    const Kernel kernel = productBiasReluDropout(extents, DType::f16);
+    for (Configuration one : ofFamily(kernel)) {
+      one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 192, .stages = 4, .staging = 4};
+      codegen::emit(kernel, one, "sm_90a");
+    }
+  };
+  CHECK_THROWS_WITH(emitted(), Catch::Contains("192 sums a thread"));
+}
+
+TEST_CASE("epilogues of many tensors are refused") {
+  const auto sumOf = [](int tensors, int outputs) {
+    FusedContraction fused("many", {}, DType::f16);
+    std::vector<int> inputs, results;
+    for (int i = 0; i < tensors; ++i) inputs.push_back(fused.input("t" + std::to_string(i), "bju"));
+    int sum = fused.product();
+    for (int input : inputs) results.push_back(sum = fused.map("add", "{0} + {1}", {sum, input}, "sum" + std::to_string(input)));
+    std::reverse(results.begin(), results.end());
+    results.resize(size_t(outputs));
+    return fused.build(results);
+  };
+  CHECK(exclusion(sumOf(3, 3)) == "");
+  CHECK(exclusion(sumOf(4, 1)) == "the epilogue reads 4 tensors of several axes; 3 are taken");
+  CHECK(exclusion(sumOf(4, 4)).find("4 tensors") != std::string::npos);
+  CHECK(exclusion(sumOf(3, 2)) == "");
 }
 
 TEST_CASE("modelled times against an H200's") {

@@ -2,6 +2,7 @@
 #include "tools/driver/PlanConfiguration.h"
 
 #include "kernel/Error.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/HopperProduct.h"
 #include "kernel/LibraryProduct.h"
 #include "kernel/Nearest.h"
@@ -126,7 +127,7 @@ Knobs read(KnobReader &reader, const std::string &where) {
     return HopperContractionKnobs{.schedule = reader.schedule("schedule"), .tileM = reader.number("tileM"),
                                   .tileN = reader.number("tileN"), .stages = reader.number("stages"),
                                   .staging = reader.number("staging"), .rasterM = reader.number("rasterM"),
-                                  .blocks = reader.number("blocks")};
+                                  .blocks = reader.number("blocks"), .splits = reader.numberOr("splits", 1)};
   if (family == familyOf(AmpereContractionKnobs{}))
     return AmpereContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"), .tileK = reader.number("tileK"),
                                   .stages = reader.number("stages"), .warpsM = reader.number("warpsM"),
@@ -168,7 +169,11 @@ bool isLibraryProduct(const Kernel &kernel, const Configuration &configuration) 
 /// Its skeleton takes any strides that make a product and any tile within the limits: more than enumeration offers, parts of tensors too.
 bool isTensorCoreProduct(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-  if (!knobs || !hopperKnobsRefusal(*knobs, device.sharedMemoryPerBlock).empty() || !hopperProduct(kernel, configuration).product) return false;
+  if (!knobs || !hopperKnobsRefusal(*knobs, device.sharedMemoryPerBlock).empty()) return false;
+  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  if (!answer.product || !recognised.region) return false;
+  if (!hopperTileRefusal(*answer.product, *knobs, epilogueRegisters(kernel, *recognised.region)).empty()) return false;
   bool isTaken = false;
   const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
                               .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
@@ -197,10 +202,12 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
         else if constexpr (std::is_same_v<Family, ContractionKnobs>)
           return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK},
                   {"threadM", family.threadM}, {"threadN", family.threadN}};
-        else if constexpr (std::is_same_v<Family, HopperContractionKnobs>)
-          return {{"schedule", nameOf(family.schedule)}, {"tileM", family.tileM}, {"tileN", family.tileN}, {"stages", family.stages},
-                  {"staging", family.staging}, {"rasterM", family.rasterM}, {"blocks", family.blocks}};
-        else if constexpr (std::is_same_v<Family, AmpereContractionKnobs>)
+        else if constexpr (std::is_same_v<Family, HopperContractionKnobs>) {
+          json hopper = {{"schedule", nameOf(family.schedule)}, {"tileM", family.tileM}, {"tileN", family.tileN}, {"stages", family.stages},
+                         {"staging", family.staging}, {"rasterM", family.rasterM}, {"blocks", family.blocks}};
+          if (family.splits != 1) hopper["splits"] = family.splits;
+          return hopper;
+        } else if constexpr (std::is_same_v<Family, AmpereContractionKnobs>)
           return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK}, {"stages", family.stages},
                   {"warpsM", family.warpsM}, {"warpsN", family.warpsN}, {"rasterM", family.rasterM}};
         else if constexpr (std::is_same_v<Family, LibraryKnobs>) {

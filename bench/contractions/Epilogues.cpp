@@ -1,0 +1,266 @@
+// Fused kernels, their plain products and what is left of them without the product, as texts; then all of them on one set of
+// tensors by name.
+#include "bench/contractions/Epilogues.h"
+
+#include "bench/contractions/TimedGraph.h"
+#include "codegen/Emit.h"
+#include "kernel/ContractionRegion.h"
+#include "kernel/Error.h"
+#include "kernel/LibraryProduct.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "runtime/Build.h"
+#include "runtime/TensorMaps.h"
+#include "tests/unit/SampleContractions.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <deque>
+#include <map>
+
+namespace weft::bench {
+
+using namespace runtime;
+
+namespace {
+
+/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as inputs.
+Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs) {
+  Kernel part{.name = whole.name, .axes = {}, .values = {}, .inputs = {}, .outputs = {}, .body = {}};
+  std::map<int, int> axes, values;
+  const auto axisOf = [&](int axis) {
+    const auto [found, isNew] = axes.try_emplace(axis, int(part.axes.size()));
+    if (isNew) part.axes.push_back(whole.axes[size_t(axis)]);
+    return found->second;
+  };
+  const auto add = [&](int value) {
+    values[value] = int(part.values.size());
+    part.values.push_back(whole.values[size_t(value)]);
+    for (int &axis : part.values.back().axes) axis = axisOf(axis);
+    return values[value];
+  };
+  std::vector<int> made;
+  for (size_t op = first; op < end; ++op) made.insert(made.end(), whole.body[op].results.begin(), whole.body[op].results.end());
+  for (size_t op = first; op < end; ++op)
+    for (const int operand : whole.body[op].operands)
+      if (!values.contains(operand) && std::ranges::find(made, operand) == made.end()) part.inputs.push_back(add(operand));
+  for (size_t op = first; op < end; ++op) {
+    BodyOp copy = whole.body[op];
+    for (int &operand : copy.operands) operand = values.at(operand);
+    for (int &result : copy.results) result = add(result);
+    for (int &axis : copy.reducedAxes) axis = axisOf(axis);
+    part.body.push_back(std::move(copy));
+  }
+  for (const int output : outputs) part.outputs.push_back(values.at(output));
+  verify(part);
+  return part;
+}
+
+struct Contender {
+  Kernel kernel;
+  Configuration configuration;
+  codegen::EmittedKernel emitted = {};
+  BuildResult built = {};
+  double seconds = 0;
+};
+
+LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
+  LayoutConstraints constraints;
+  for (const int value : kernel.inputs) constraints.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.outputs) constraints.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  return constraints;
+}
+
+/// Of one family of ours, best first by the model.
+std::vector<Contender> contendersOf(const Kernel &kernel, std::string_view family, size_t most) {
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
+  std::vector<std::pair<double, Configuration>> priced;
+  forEachConfiguration(kernel, model->device(), rowMajorLayouts(kernel), [&](const Configuration &one) {
+    if (familyOf(one.knobs) == family) priced.emplace_back(model->cost(kernel, one).seconds, one);
+    return true;
+  });
+  std::ranges::sort(priced);
+  std::vector<Contender> contenders;
+  for (size_t i = 0; i < std::min(most, priced.size()); ++i)
+    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
+  return contenders;
+}
+
+struct Problem {
+  Kernel kernel;
+  int64_t m = 0, n = 0, k = 0;
+  std::vector<Contender> fused, plain, rest;  ///< plain: the product under the knobs of the fused kernel at the same place
+};
+
+Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &extents) {
+  constexpr size_t mostTiles = 8, mostLoops = 6;
+  Problem problem{.kernel = kernel, .m = extents.b * extents.j, .n = extents.u, .k = extents.i, .fused = {}, .plain = {}, .rest = {}};
+  const Kernel product = partOf(kernel, 0, 1, {kernel.body[0].results[0]});
+  problem.fused = contendersOf(kernel, familyOf(HopperContractionKnobs{}), mostTiles);
+  for (const Contender &one : problem.fused) {
+    Contender plain{.kernel = product, .configuration = {.knobs = one.configuration.knobs}};
+    plain.configuration.inputs.assign(product.inputs.size(), rowMajor(0));
+    for (size_t i = 0; i < product.inputs.size(); ++i) plain.configuration.inputs[i] = rowMajor(product.values[size_t(product.inputs[i])].axes.size());
+    plain.configuration.outputs = {rowMajor(product.values[size_t(product.outputs[0])].axes.size())};
+    plain.emitted = codegen::emit(product, plain.configuration, "sm_90a");
+    problem.plain.push_back(std::move(plain));
+  }
+  problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), familyOf(LoopKnobs{}), mostLoops);
+  if (problem.fused.empty() || problem.rest.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
+  return problem;
+}
+
+std::vector<Problem> problems(DType dtype) {
+  using Extents = samples::ContractionExtents;
+  const Extents wide{.b = 8, .j = 512, .i = 1024, .u = 4096}, narrow{.b = 8, .j = 512, .i = 4096, .u = 1024}, square{.b = 8, .j = 512, .i = 1024, .u = 1024};
+  std::vector<Problem> all;
+  for (const Extents &extents : {wide, narrow, square}) {
+    all.push_back(problemOf(samples::productBias(extents, dtype), extents));
+    all.push_back(problemOf(samples::productBiasGelu(extents, dtype, false), extents));
+    all.push_back(problemOf(samples::productBiasGelu(extents, dtype, true), extents));
+    all.push_back(problemOf(samples::productBiasReluDropout(extents, dtype), extents));
+    all.push_back(problemOf(samples::productBiasDropoutResidual(extents, dtype), extents));
+    all.push_back(problemOf(samples::productGeluGradient(extents, dtype), extents));
+  }
+  return all;
+}
+
+template <typename Visit> void forEachContender(Problem &problem, Visit &&visit) {
+  for (std::vector<Contender> *side : {&problem.fused, &problem.plain, &problem.rest})
+    for (Contender &one : *side) visit(one);
+}
+
+void buildAll(std::vector<Problem> &all) {
+  std::vector<BuildRequest> requests;
+  for (Problem &problem : all)
+    forEachContender(problem, [&](Contender &one) {
+      requests.push_back({.name = one.kernel.name, .text = one.emitted.text, .entry = one.emitted.entry, .architecture = "sm_90a", .extraFlags = {}});
+    });
+  BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  std::vector<BuildResult> results = build(requests, options);
+  auto next = results.begin();
+  for (Problem &problem : all) forEachContender(problem, [&](Contender &one) { one.built = std::move(*next++); });
+}
+
+/// Every tensor of a fused kernel and of its parts, by name, in several sets; all elements about one half.
+class Tensors {
+public:
+  static constexpr int sets = 3;
+
+  explicit Tensors(const Kernel &kernel) : key(16) {
+    std::vector<uint16_t> elements;
+    for (const Value &value : kernel.values) {
+      int64_t count = 1;
+      for (const int axis : value.axes) count *= kernel.axes[size_t(axis)].extent;
+      elements.resize(size_t(count));
+      uint32_t state = uint32_t(buffers.size()) + 1;
+      for (uint16_t &element : elements) state = state * 1664525u + 1013904223u, element = uint16_t((value.dtype == DType::f16 ? 0x3700 : 0x3e80) + (state >> 24) + (state >> 8 & 0x8000));
+      for (int set = 0; set < sets; ++set) {
+        cuda::upload(buffers[value.name].emplace_back(2 * count).address(), std::as_bytes(std::span(elements)));
+      }
+    }
+    cuda::fill(key.address(), 0, 16);
+  }
+  cuda::DevicePointer at(const std::string &name, int set) const { return buffers.at(name)[size_t(set)].address(); }
+
+  Enqueue enqueueOf(const Contender &one) {
+    if (!one.built.error.empty()) throw Error::checkFailed("{}: {}", one.kernel.name, one.built.error);
+    cuda::FunctionHandle *function = modules.emplace_back(one.built.cubin).function(one.emitted.entry);
+    if (one.emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, one.emitted.launch.sharedBytes);
+    return [this, &one, function](cuda::StreamHandle *stream, int set) {
+      cuda::ArgumentList arguments;
+      for (const codegen::Parameter &parameter : one.emitted.parameters) {
+        using enum codegen::Parameter::Kind;
+        if (parameter.kind == dropoutKey) arguments.passPointer(key.address());
+        else if (parameter.kind == dropoutStream || parameter.kind == dropoutOuter) arguments.passNumber(numberOf(parameter, one.kernel));
+        else {
+          const bool isInput = parameter.kind == input || parameter.kind == inputMap;
+          const int value = (isInput ? one.kernel.inputs : one.kernel.outputs)[size_t(parameter.index)];
+          const cuda::DevicePointer address = at(one.kernel.values[size_t(value)].name, set);
+          if (parameter.map) arguments.passMap(*parameter.map, address);
+          else arguments.passPointer(address);
+        }
+      }
+      const codegen::Launch &launch = one.emitted.launch;
+      cuda::launch(function, {.grid = launch.grid, .block = launch.block, .sharedBytes = launch.sharedBytes}, arguments.span(), stream);
+    };
+  }
+
+private:
+  std::map<std::string, std::vector<cuda::Buffer>> buffers;
+  cuda::Buffer key;
+  std::deque<cuda::Module> modules;
+};
+
+struct Row {
+  double *seconds;
+  Enqueue enqueue;
+};
+
+void interleave(std::vector<Row> &rows, int rounds, const cuda::Stream &stream) {
+  constexpr int calls = 15;
+  std::deque<TimedGraph> graphs;
+  for (const Row &row : rows) graphs.emplace_back(stream, row.enqueue, Tensors::sets, calls);
+  std::vector<std::vector<double>> samples(rows.size());
+  for (int round = 0; round <= rounds; ++round)
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (const double seconds = graphs[i].time(); round > 0) samples[i].push_back(seconds);
+  for (size_t i = 0; i < rows.size(); ++i) *rows[i].seconds = median(samples[i]);
+}
+
+const Contender &fastest(const std::vector<Contender> &side) { return *std::ranges::min_element(side, {}, &Contender::seconds); }
+
+struct Outcome {
+  double cost = 0, ratio = 0;
+};
+
+Outcome measure(Problem &problem, int rounds, const CublasLt &library, const cuda::Stream &stream) {
+  Tensors tensors(problem.kernel);
+  std::vector<Row> rows;
+  forEachContender(problem, [&](Contender &one) { rows.push_back({&one.seconds, tensors.enqueueOf(one)}); });
+  const Kernel &product = problem.plain[0].kernel;
+  const LibraryProduct shape = libraryProduct(product, problem.plain[0].configuration);
+  const cuda::Buffer workspace(CublasLt::standardWorkspace);
+  const std::vector<LibraryKnobs> candidates = library.candidates(shape);
+  std::deque<PreparedProduct> prepared;
+  std::vector<double> librarySeconds(candidates.size(), INFINITY);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const PreparedProduct &one = prepared.emplace_back(library.prepare(shape, candidates[i], "candidate"));
+    if (!one.warning().empty()) continue;
+    rows.push_back({&librarySeconds[i], [&](cuda::StreamHandle *on, int set) {
+      const auto name = [&](int value) { return product.values[size_t(value)].name; };
+      one.enqueue(tensors.at(name(product.inputs[0]), set), tensors.at(name(product.inputs[1]), set), tensors.at(name(product.outputs[0]), set),
+                  workspace.address(), on);
+    }});
+  }
+  interleave(rows, rounds, stream);
+  const Contender &best = fastest(problem.fused), &rest = fastest(problem.rest);
+  const double same = problem.plain[size_t(&best - problem.fused.data())].seconds;
+  const double theirs = *std::ranges::min_element(librarySeconds);
+  const Outcome outcome{.cost = best.seconds / same - 1, .ratio = (theirs + rest.seconds) / best.seconds};
+  fmt::print("{:<30}{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} + {:>6.2f} | {:.3f} | {}\n", problem.kernel.name, problem.m,
+             problem.n, problem.k, 1e6 * best.seconds, 1e6 * same, 100 * outcome.cost, 1e6 * fastest(problem.plain).seconds, 1e6 * theirs,
+             1e6 * rest.seconds, outcome.ratio, describe(best.kernel, best.configuration.knobs));
+  std::fflush(stdout);
+  return outcome;
+}
+
+}  // namespace
+
+void benchEpilogues(DType dtype, int rounds, const CublasLt &library, const cuda::Stream &stream) {
+  std::vector<Problem> all = problems(dtype);
+  buildAll(all);
+  fmt::print("{:<30}{:>18}{:>11} | {:>15} | {:>7} | {:>16} | ratio\n", "fused contraction", "m x n x k", "fused", "same tile plain", "plain", "cuBLASLt + loop");
+  std::map<int64_t, std::vector<Outcome>> byDepth;
+  for (Problem &problem : all) byDepth[problem.k].push_back(measure(problem, rounds, library, stream));
+  for (const auto &[depth, outcomes] : byDepth) {
+    double cost = 0, ratio = 0, most = -INFINITY;
+    for (const Outcome &one : outcomes) cost += std::log1p(one.cost), ratio += std::log(one.ratio), most = std::max(most, one.cost);
+    fmt::print("k = {}: cost {:+.1f}% (geometric mean), {:+.1f}% at most; {:.3f} of the sequence\n", depth, 100 * std::expm1(cost / double(outcomes.size())),
+               100 * most, std::exp(ratio / double(outcomes.size())));
+  }
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,12 @@
+// What follows a contraction: fused into it, against the same kernel's plain product and against the best of others: cuBLASLt's
+// product and then our best loop kernel of what is left.
+#pragma once
+
+#include "runtime/CublasLt.h"
+
+namespace weft::bench {
+
+/// Prints a line for every fused contraction of several layers, all contenders interleaved. Times only: tests/gpu compares results.
+void benchEpilogues(DType dtype, int rounds, const runtime::CublasLt &library, const runtime::cuda::Stream &stream);
+
+}  // namespace weft::bench

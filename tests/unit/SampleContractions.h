@@ -1,0 +1,89 @@
+// Contractions with what follows them, as transformer layers have them: for tests of families that take epilogues.
+#pragma once
+
+#include "tests/unit/SampleKernels.h"
+
+namespace weft::samples {
+
+struct ContractionExtents {
+  int64_t b = 2, j = 72, i = 136, u = 264;
+};
+
+/// product = x w over b, j, u; inputs are named before the product, maps after it.
+class FusedContraction {
+public:
+  FusedContraction(std::string name, const ContractionExtents &extents, DType type)
+      : builder(std::move(name), {{'b', extents.b}, {'i', extents.i}, {'j', extents.j}, {'u', extents.u}}), type(type) {
+    w = builder.input("w", "iu", type), x = builder.input("x", "bji", type);
+  }
+  int input(const std::string &name, const std::string &letters) { return builder.input(name, letters, type); }
+  int product(double scale = 1) {
+    const int value = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+    builder.last().attributes = {{"spec", std::string("bji,iu->bju")}};
+    if (scale != 1) builder.last().attributes["scale"] = scale;
+    return value;
+  }
+  int map(const std::string &name, const std::string &spelling, std::vector<int> operands, const std::string &result) {
+    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bju", "", type);
+    builder.last().spelling = spelling;
+    return value;
+  }
+  int bias(int of, int with) { return map("bias", "{0} + {1}", {of, with}, "biased"); }
+  int gelu(int of) { return map("gelu", "weft::gelu({0})", {of}, "active"); }
+  int relu(int of) { return map("relu", "weft::relu({0})", {of}, "rectified"); }
+  int dropout(int of) {
+    const int value = map("dropout", "", {of}, "kept");
+    builder.last().attributes = {{"p", 0.1}, {"stream", int64_t(3)}};
+    return value;
+  }
+  Kernel build(std::vector<int> outputs) { return builder.build(std::move(outputs)); }
+
+private:
+  KernelBuilder builder;
+  DType type;
+  int w = -1, x = -1;
+};
+
+inline Kernel productBias(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_bias", extents, type);
+  const int bias = fused.input("bias", "u");
+  return fused.build({fused.bias(fused.product(), bias)});
+}
+/// keepsBiased: what the backward pass reads is a second output.
+inline Kernel productBiasGelu(const ContractionExtents &extents, DType type, bool keepsBiased) {
+  FusedContraction fused(keepsBiased ? "product_bias_gelu_kept" : "product_bias_gelu", extents, type);
+  const int bias = fused.input("bias", "u"), biased = fused.bias(fused.product(), bias), active = fused.gelu(biased);
+  return fused.build(keepsBiased ? std::vector{active, biased} : std::vector{active});
+}
+inline Kernel productBiasReluDropout(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_bias_relu_dropout", extents, type);
+  const int bias = fused.input("bias", "u");
+  return fused.build({fused.dropout(fused.relu(fused.bias(fused.product(), bias)))});
+}
+inline Kernel productBiasDropoutResidual(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_bias_dropout_residual", extents, type);
+  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju");
+  return fused.build({fused.map("residual", "{0} + {1}", {fused.dropout(fused.bias(fused.product(), bias)), rest}, "sum")});
+}
+/// The gradient of what a GELU reads: the product is the gradient of what it gives.
+inline Kernel productGeluGradient(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_gelu_dx", extents, type);
+  const int biased = fused.input("biased", "bju");
+  return fused.build({fused.map("gelu_dx", "{0} * weft::slope::gelu({1})", {fused.product(), biased}, "d_biased")});
+}
+/// A scaled product with one factor a row, a gate, and three outputs.
+inline Kernel productScaleRowsGate(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_rows_gate", extents, type);
+  const int rows = fused.input("rows", "bj"), gate = fused.input("gate", "bju");
+  const int scaled = fused.map("mul", "{0} * {1}", {fused.product(0.125), rows}, "scaled");
+  const int rectified = fused.relu(scaled);
+  return fused.build({fused.map("gated", "{0} * {1}", {rectified, gate}, "gated"), scaled, rectified});
+}
+
+inline std::vector<Kernel> fusedContractions(const ContractionExtents &extents, DType type) {
+  return {productBias(extents, type), productBiasGelu(extents, type, false), productBiasGelu(extents, type, true),
+          productBiasReluDropout(extents, type), productBiasDropoutResidual(extents, type), productGeluGradient(extents, type),
+          productScaleRowsGate(extents, type)};
+}
+
+}  // namespace weft::samples
