@@ -180,7 +180,7 @@ int runAll(const Options &options, const std::string &architecture) {
       if (elapsed() >= options.limitSeconds) break;
       Tally &tally = groups[built.one->name.substr(0, built.one->name.find('/'))];
       runtime::CheckResult result;
-      if (options.verbose) fmt::print("{}\n", built.one->name);
+      if (options.verbose) fmt::print("{}\n", built.one->name), std::fflush(stdout);
       const std::string problem = built.problem.empty() ? runCase(built, options, stream, result) : built.problem;
       ++tally.ran;
       tally.points += result.points;

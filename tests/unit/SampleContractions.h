@@ -77,7 +77,7 @@ inline Kernel productScaleRowsGate(const ContractionExtents &extents, DType type
   const int rows = fused.input("rows", "bj"), gate = fused.input("gate", "bju");
   const int scaled = fused.map("mul", "{0} * {1}", {fused.product(0.125), rows}, "scaled");
   const int rectified = fused.relu(scaled);
-  return fused.build({fused.map("gated", "{0} * {1}", {rectified, gate}, "gated"), scaled, rectified});
+  return fused.build({fused.map("mul", "{0} * {1}", {rectified, gate}, "gated"), scaled, rectified});
 }
 
 inline std::vector<Kernel> fusedContractions(const ContractionExtents &extents, DType type) {
