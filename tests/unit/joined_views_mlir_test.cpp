@@ -74,17 +74,17 @@ private:
 };
 
 /// The plan's results against the interpreter's, in fp64 both.
-void checkResults(const Compiled &step, bool latestFirst) {
-  GraphOp graph = *step.compilation.graph().getOps<GraphOp>().begin();
+void checkResults(const Compilation &compilation, const PlannedKernels &planned, bool latestFirst) {
+  GraphOp graph = *compilation.graph().getOps<GraphOp>().begin();
   const DescribedOps described = describeGraph(graph);
   const auto nameOf = [&](mlir::Value value) {
     return described.flow.tensors[size_t(std::ranges::find(described.tensors, value) - described.tensors.begin())].name;
   };
   constexpr uint64_t seed = 5;
   const std::vector<TensorValue> arguments = randomArguments(graph, seed);
-  test::PlanEvaluation evaluation(step.planned, seed);
+  test::PlanEvaluation evaluation(planned, seed);
   for (size_t n = 0; n < arguments.size(); ++n)
-    for (const runtime::PlanTensor &tensor : step.planned.plan.tensors)
+    for (const runtime::PlanTensor &tensor : planned.plan.tensors)
       if (tensor.logical == nameOf(graph.getBody().getArgument(unsigned(n))) && (tensor.role == "argument" || tensor.role == "parameter"))
         evaluation.write(tensor, arguments[n].elements);
   evaluation.run(latestFirst);
@@ -93,11 +93,17 @@ void checkResults(const Compiled &step, bool latestFirst) {
   mlir::Operation *terminator = graph.getBody().front().getTerminator();
   for (size_t n = 0; n < expected->size(); ++n) {
     const std::string name = nameOf(terminator->getOperand(unsigned(n)));
-    const auto result = std::ranges::find_if(step.planned.plan.tensors, [&](const auto &one) { return one.logical == name && one.role == "result"; });
+    const auto result = std::ranges::find_if(planned.plan.tensors, [&](const auto &one) { return one.logical == name && one.role == "result"; });
     INFO(name);
-    REQUIRE(result != step.planned.plan.tensors.end());
+    REQUIRE(result != planned.plan.tensors.end());
     CHECK(distance({(*expected)[n].shape, evaluation.read(*result)}, (*expected)[n], 1e-9, 1e-9) <= 1.0);
   }
+}
+
+void checkResults(const Compiled &compiled) {
+  REQUIRE_NOTHROW(runtime::verify(compiled.planned.plan, "plan.json"));
+  checkResults(compiled.compilation, compiled.planned, false);
+  checkResults(compiled.compilation, compiled.planned, true);
 }
 
 /// Every element of the whole belongs to one part.
@@ -138,9 +144,7 @@ TEST_CASE("gradients are computed where their stack has them, with gaps") {
   CHECK(step.tensor("d_v").offset == 2 * 2 * 2 * 16);
   CHECK(runtime::spanBytes(step.tensor("d_q")) > runtime::logicalBytes(step.tensor("d_q")));
   checkTiling(step);
-  REQUIRE_NOTHROW(runtime::verify(step.planned.plan, "plan.json"));
-  checkResults(step, false);
-  checkResults(step, true);
+  checkResults(step);
 }
 
 TEST_CASE("gradients whose runs are no whole lines are copied into their stack") {
@@ -149,8 +153,7 @@ TEST_CASE("gradients whose runs are no whole lines are copied into their stack")
   CHECK(step.tensor("d_q").buffer != step.tensor("d_q_d_k_d_v").buffer);
   CHECK(runtime::spanBytes(step.tensor("d_q")) == runtime::logicalBytes(step.tensor("d_q")));
   CHECK(hasNote(step, "V005 parts-not-whole-lines"));
-  checkResults(step, false);
-  checkResults(step, true);
+  checkResults(step);
 }
 
 TEST_CASE("whatever layouts selection takes, the plan computes what the graph does") {
@@ -158,9 +161,24 @@ TEST_CASE("whatever layouts selection takes, the plan computes what the graph do
   const Step step(length, {});
   INFO(length << ", " << (step.isView() ? "view" : "copy"));
   if (step.isView()) checkTiling(step);
-  REQUIRE_NOTHROW(runtime::verify(step.planned.plan, "plan.json"));
-  checkResults(step, false);
-  checkResults(step, true);
+  checkResults(step);
+}
+
+TEST_CASE("the best plan of every variant computes what the graph does") {
+  const auto [model, dims] = GENERATE(std::pair<std::string, std::vector<std::string>>("paper-encoder", {"b=2", "h=2", "p=4", "i=8", "u=12", "j=16"}),
+                                      std::pair<std::string, std::vector<std::string>>("llama-3-8b", {"b=1", "h=4", "g=2", "p=8", "i=32", "u=24", "j=16"}));
+  Compilation compilation({.model = model, .train = true, .dims = dims}, choices("", {}), {.profile = "none"});
+  compilation.import();
+  size_t views = 0;
+  for (const SelectedVariant &variant : compilation.select(compilation.propose(Phase::import)).variants) {
+    INFO(model << ": " << variant.selection.problem().name);
+    const PlannedKernels planned = planOf(compilation, variant, variant.path(), 1);
+    REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
+    checkResults(compilation, planned, true);
+    for (const ChosenKernel &chosen : planned.kernels)
+      views += chosen.kernel.body[0].name == "concat" && std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
+  }
+  CHECK(views > 0);
 }
 
 /// Where only one of both backward products is stacked, the others take the gradients one by one, with p and h as one axis.
@@ -276,9 +294,7 @@ TEST_CASE("only what a kernel computes for one stack is computed in it") {
   INFO(body.name);
   const Written written(textOf(body), body.pins);
   CHECK(written.isView() == body.isView);
-  REQUIRE_NOTHROW(runtime::verify(written.planned.plan, "plan.json"));
-  checkResults(written, false);
-  checkResults(written, true);
+  checkResults(written);
 }
 
 TEST_CASE("parts of attention are computed in the stack of its result") {
@@ -308,9 +324,7 @@ module {
   CHECK(runtime::spanBytes(written.tensor("a")) > runtime::logicalBytes(written.tensor("a")));
   const auto isPart = [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); };
   CHECK(std::ranges::count_if(written.planned.plan.kernels, isPart) == (parts == 1 ? 0 : 3 * parts));
-  REQUIRE_NOTHROW(runtime::verify(written.planned.plan, "plan.json"));
-  checkResults(written, false);
-  checkResults(written, true);
+  checkResults(written);
 }
 
 namespace {
@@ -399,5 +413,5 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   CHECK(strided > 0);
   CHECK(measured == strided);
   CHECK(after.planned.plan.predictedSeconds == Approx(sum));
-  checkResults(after, false);
+  checkResults(after);
 }
