@@ -140,6 +140,8 @@ struct Plan {
   std::vector<PlanPlacement> placements;
   std::vector<PlanKernel> kernels;  ///< a topological order
   std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
+  /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one after the other, as they stand.
+  bool branches = false;
   std::vector<std::string> notes;   ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
   bool operator==(const Plan &) const = default;
 };

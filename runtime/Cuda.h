@@ -24,6 +24,7 @@ struct EventHandle;
 struct ModuleHandle;
 struct FunctionHandle;
 struct GraphHandle;
+struct NodeHandle;
 struct ExecutableHandle;
 
 /// A failed driver call: what was asked, the driver's name and text of the error ("CUDA_ERROR_OUT_OF_MEMORY: ..."). Its exit
@@ -197,5 +198,12 @@ private:
   ExecutableHandle *executable = nullptr;
   int64_t nodes = 0;
 };
+
+/// Nodes of a graph that is being captured.
+using Nodes = std::vector<NodeHandle *>;
+/// What the next work of a captured stream will wait for: the nodes of its last work, unless it was told otherwise.
+Nodes capturedEnds(StreamHandle *stream);
+/// The next work of a captured stream waits for these nodes of its graph, and for nothing else. Duplicates are taken once.
+void continueAfter(StreamHandle *stream, Nodes nodes);
 
 }  // namespace weft::runtime::cuda

@@ -52,6 +52,7 @@ void Driver::findAll() {
   find("cuModuleGetFunction", moduleFunction), find("cuFuncGetAttribute", functionAttribute);
   find("cuFuncSetAttribute", setFunctionAttribute), find("cuLaunchKernel", launchKernel);
   find("cuTensorMapEncodeTiled", encodeTensorMap);
+  find("cuStreamGetCaptureInfo_v2", captureInfo), find("cuStreamUpdateCaptureDependencies", updateCapture);
   find("cuStreamBeginCapture_v2", beginCapture), find("cuStreamEndCapture", endCapture);
   find("cuGraphInstantiateWithFlags", instantiate), find("cuGraphGetNodes", graphNodes);
   find("cuGraphDestroy", destroyGraph), find("cuGraphExecDestroy", destroyExecutable);

@@ -74,6 +74,8 @@ struct Driver {
   int (*setFunctionAttribute)(FunctionHandle *, int, int) = nullptr;
   int (*launchKernel)(FunctionHandle *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle *, void **, void **) = nullptr;
   int (*encodeTensorMap)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int) = nullptr;
+  int (*captureInfo)(StreamHandle *, int *, uint64_t *, GraphHandle **, NodeHandle *const **, size_t *) = nullptr;
+  int (*updateCapture)(StreamHandle *, NodeHandle **, size_t, unsigned) = nullptr;
   int (*beginCapture)(StreamHandle *, int) = nullptr;
   int (*endCapture)(StreamHandle *, GraphHandle **) = nullptr;
   int (*instantiate)(ExecutableHandle **, GraphHandle *, unsigned long long) = nullptr;

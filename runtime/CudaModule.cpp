@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace weft::runtime::cuda {
@@ -81,5 +82,21 @@ Graph &Graph::operator=(Graph &&other) noexcept {
 }
 
 void Graph::launch(StreamHandle *stream) const { check(driver().launchGraph(executable, stream), "launch a graph"); }
+
+Nodes capturedEnds(StreamHandle *stream) {
+  int status = 0;
+  size_t count = 0;
+  NodeHandle *const *nodes = nullptr;
+  check(driver().captureInfo(stream, &status, nullptr, nullptr, &nodes, &count), "read where a captured graph ends");
+  return {nodes, nodes + count};
+}
+
+void continueAfter(StreamHandle *stream, Nodes nodes) {
+  constexpr unsigned replace = 1;  // CU_STREAM_SET_CAPTURE_DEPENDENCIES
+  std::ranges::sort(nodes);
+  const auto repeated = std::ranges::unique(nodes);
+  nodes.erase(repeated.begin(), repeated.end());
+  check(driver().updateCapture(stream, nodes.data(), nodes.size(), replace), "continue a captured graph elsewhere");
+}
 
 }  // namespace weft::runtime::cuda

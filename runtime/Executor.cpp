@@ -105,7 +105,7 @@ bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedProduct &product
 }
 
 /// One library for all of the plan's products. An algorithm whose workspace is not in the plan, or larger than there (another
-/// version's), gets it from one that all such share: they run one after the other.
+/// version's), gets it from one that all such share: they run one after the other, in graphs with branches, too.
 PreparedProduct Executor::prepare(const PlanKernel &kernel) {
   if (!library) library.emplace();
   PreparedProduct product = library->prepare(libraryProduct(*kernel.library), libraryKnobs(kernel), kernel.name);
@@ -121,6 +121,7 @@ void Executor::loadKernels() {
       if (kernel.library) {
         PreparedProduct product = prepare(kernel);
         const bool isPlanned = fitsPlan(kernel, product);
+        if (!isPlanned && product.workspaceBytes() > 0) libraryWorkspaceUsers.push_back(int(kernels.size()) - 1);
         kernels.back() = libraryKernel(plan(), kernel, std::move(product), isPlanned);
       }
       else if (!kernel.cubin.empty()) kernels.back() = cubinKernel(plan(), kernel, moduleOf(kernel));

@@ -1,10 +1,12 @@
 // Runs an artifact on a GPU, without MLIR: its modules and one workspace, entry points as CUDA graphs, or kernel by kernel.
 //
 // Invariant: launch() of an entry point with pointers that it was launched with before neither allocates on the GPU nor waits.
+// A graph's kernels run in the order of the plan, or, where it says so (Plan::branches), wait for what they must wait for alone.
 // An Executor is used by one thread at a time. Its launches share one workspace: a stream orders them, or the caller's events.
 #pragma once
 
 #include "runtime/Launchable.h"
+#include "runtime/PlanBranches.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/Watchdog.h"
 
@@ -95,6 +97,8 @@ private:
   /// Within an NVTX range of the kernel's name.
   void enqueueNamed(int kernel, const Bindings &bound, cuda::StreamHandle *stream) const;
   void enqueue(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool watched, cuda::StreamHandle *stream);
+  void enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bool watched, cuda::StreamHandle *stream);
+  void enqueueBranches(const EntryPoint &entry, const Bindings &bound, cuda::StreamHandle *stream) const;
   void moveStaged(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool in, cuda::StreamHandle *stream) const;
   const cuda::Graph *findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers);
   void captureGraph(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers);
@@ -118,6 +122,7 @@ private:
   std::vector<cuda::DevicePointer> ownBuffers;    ///< by buffer number; 0 where only callers bring memory
   std::map<std::string, cuda::Module> modules;    ///< by kernel
   std::vector<std::unique_ptr<Launchable>> kernels;
+  std::vector<int> libraryWorkspaceUsers;         ///< kernels that work in libraryWorkspace
   std::set<int> watched;                          ///< kernels whose first launch came back
   std::set<std::string> missingParameters;
   std::list<CapturedGraph> graphs;                ///< the last used first

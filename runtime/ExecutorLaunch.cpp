@@ -89,12 +89,35 @@ void Executor::watch(int kernel, const Bindings &bound, cuda::StreamHandle *stre
 void Executor::enqueue(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool isWatched, cuda::StreamHandle *stream) {
   const std::vector<cuda::DevicePointer> bound = bind(entry, pointers);
   moveStaged(entry, pointers, true, stream);
+  if (plan().branches && !isWatched) enqueueBranches(entry, bindings(bound), stream);
+  else enqueueInOrder(entry, bindings(bound), isWatched, stream);
+  moveStaged(entry, pointers, false, stream);
+}
+
+void Executor::enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bool isWatched, cuda::StreamHandle *stream) {
   for (const int kernel : entry.kernels) {
     if (!kernels[size_t(kernel)]) continue;
-    if (isWatched) watch(kernel, bindings(bound), stream);
-    else enqueueNamed(kernel, bindings(bound), stream);
+    if (isWatched) watch(kernel, bound, stream);
+    else enqueueNamed(kernel, bound, stream);
   }
-  moveStaged(entry, pointers, false, stream);
+}
+
+/// On a stream that is captured. What comes behind waits for all of it, as it stood.
+void Executor::enqueueBranches(const EntryPoint &entry, const Bindings &bound, cuda::StreamHandle *stream) const {
+  const auto isLaunched = [&](int kernel) { return kernels[size_t(kernel)] != nullptr; };
+  const cuda::Nodes start = cuda::capturedEnds(stream);
+  std::vector<cuda::Nodes> ends;  // by launch
+  cuda::Nodes all = start;
+  for (const Launch &launch : launchesOf(plan(), entry.kernels, isLaunched, libraryWorkspaceUsers)) {
+    cuda::Nodes before = launch.after.empty() ? start : cuda::Nodes();
+    for (const int one : launch.after) before.insert(before.end(), ends[size_t(one)].begin(), ends[size_t(one)].end());
+    cuda::continueAfter(stream, before);
+    enqueueNamed(launch.kernel, bound, stream);
+    ends.push_back(cuda::capturedEnds(stream));
+    std::erase_if(all, [&](cuda::NodeHandle *node) { return std::ranges::find(before, node) != before.end(); });
+    all.insert(all.end(), ends.back().begin(), ends.back().end());
+  }
+  cuda::continueAfter(stream, all);
 }
 
 const cuda::Graph *Executor::findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers) {

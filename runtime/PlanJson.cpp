@@ -17,6 +17,9 @@ using nlohmann::json;
 
 namespace {
 
+/// After a member that plans of this format were written without; it then is what a new plan has.
+constexpr bool mayLack = true;
+
 template <typename Type, typename Plain>
 concept Is = std::same_as<std::remove_const_t<Type>, Plain>;
 
@@ -144,11 +147,12 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("placements", plan.placements);
   visit("kernels", plan.kernels);
   visit("entryPoints", plan.entryPoints);
+  visit("branches", plan.branches, mayLack);
   visit("notes", plan.notes);
 }
 
 template <typename Type>
-concept Described = requires(Type &value) { members([](std::string_view, auto &) {}, value); };
+concept Described = requires(Type &value) { members([](std::string_view, auto &, bool = false) {}, value); };
 
 // --- writing -----------------------------------------------------------------------------------------------------
 
@@ -170,7 +174,7 @@ json write(const DType &type) { return nameOf(type); }
 template <Described Type>
 json write(const Type &value) {
   json object = json::object();
-  members([&](const char *name, const auto &member) { object[name] = write(member); }, value);
+  members([&](const char *name, const auto &member, bool = false) { object[name] = write(member); }, value);
   return object;
 }
 template <typename Item>
@@ -244,9 +248,11 @@ void read(const json &from, Type &to, const Place &place) {
   for (const auto &[name, ignored] : from.items())
     unknown.insert(name);
   members(
-      [&](const char *name, auto &member) {
-        if (unknown.erase(name) == 0)
+      [&](const char *name, auto &member, bool lacks = false) {
+        if (unknown.erase(name) == 0) {
+          if (lacks) return;
           throw Error::badInput("{}: member \"{}\" is missing", place.file, place.member(name).path);
+        }
         read(from[name], member, place.member(name));
       },
       to);

@@ -57,8 +57,13 @@ private:
   std::vector<int> parent;
 };
 
-void use(Life &life, int kernel, bool writes) {
-  if (life.users.empty() || life.users.back() != kernel) life.users.push_back(kernel);
+void use(Life &life, int kernel, const MemoryRange &range, bool writes) {
+  if (life.users.empty() || life.users.back() != kernel) {
+    life.users.push_back(kernel);
+    life.touched.push_back(range);
+  }
+  life.touched.back().begin = std::min(life.touched.back().begin, range.begin);
+  life.touched.back().end = std::max(life.touched.back().end, range.end);
   if (writes && (life.writers.empty() || life.writers.back() != kernel)) life.writers.push_back(kernel);
 }
 
@@ -68,34 +73,31 @@ bool holds(const std::vector<int> &sorted, int one) { return std::ranges::binary
 template <typename Visit>
 void forEachConflict(const Life &a, const Life &b, Visit &&visit) {
   if (!a.range.overlaps(b.range) || (a.writers.empty() && b.writers.empty())) return;
-  for (const int one : a.users)
-    for (const int other : b.users)
-      if (one != other && (holds(a.writers, one) || holds(b.writers, other))) visit(std::min(one, other), std::max(one, other));
+  for (size_t n = 0; n < a.users.size(); ++n)
+    for (size_t m = 0; m < b.users.size(); ++m) {
+      const int one = a.users[n], other = b.users[m];
+      const bool shares = &a != &b || a.touched[n].overlaps(b.touched[m]);
+      if (one != other && shares && (holds(a.writers, one) || holds(b.writers, other))) visit(std::min(one, other), std::max(one, other));
+    }
 }
 
 class LivesChecker {
 public:
   LivesChecker(const Plan &plan, const PlanMemory &memory, const std::string &where)
-      : plan(plan), memory(memory), where(where), lives(livesOf(plan, memory)), before(plan.kernels.size()) {
-    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
-      for (const int one : plan.kernels[kernel].after) {
-        before[kernel].insert(one);
-        before[kernel].insert(before[size_t(one)].begin(), before[size_t(one)].end());
-      }
-  }
+      : plan(plan), memory(memory), where(where), lives(livesOf(plan, memory)), order(plan) {}
 
   void run() const {
     for (size_t a = 0; a < lives.size(); ++a)
       for (size_t b = 0; b <= a; ++b) {
         forEachConflict(lives[a], lives[b], [&](int earlier, int later) {
-          if (!waits(later, earlier)) refuse(later, "it shares " + nameOf(lives[a], lives[b]) + " with", earlier, ", but does not wait for it");
+          if (!order.waits(later, earlier)) refuse(later, "it shares " + nameOf(lives[a], lives[b]) + " with", earlier, ", but does not wait for it");
         });
         if (a == b || !lives[a].range.overlaps(lives[b].range)) continue;
         checkWrites(lives[a], lives[b]);
         checkWrites(lives[b], lives[a]);
       }
     for (const auto &[earlier, later] : dataFlow(plan))  // through views
-      if (!waits(later, earlier)) refuse(later, "it reads what", earlier, " computes, but does not wait for it");
+      if (!order.waits(later, earlier)) refuse(later, "it reads what", earlier, " computes, but does not wait for it");
   }
 
   /// Who must wait for whom because of what it reads, views included.
@@ -122,8 +124,6 @@ private:
                        std::min(a.range.end, b.range.end));
   }
 
-  bool waits(int kernel, int earlier) const { return before[size_t(kernel)].contains(earlier); }
-
   [[noreturn]] void refuse(int kernel, const std::string &what, int other, const char *why) const {
     throw Error::badInput("{}: {} {}{}", placeOf(kernel), what, plan.kernels[size_t(other)].name, why);
   }
@@ -146,7 +146,7 @@ private:
   const PlanMemory &memory;
   const std::string &where;
   const std::vector<Life> lives;
-  std::vector<std::set<int>> before;  ///< all kernels that a kernel waits for, directly or through others
+  const KernelOrder order;
 };
 
 }  // namespace
@@ -168,11 +168,14 @@ std::vector<Life> livesOf(const Plan &plan, const PlanMemory &memory) {
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
     const PlanKernel &one = plan.kernels[kernel];
     if (touchesNothing(one)) continue;
-    for (const int input : one.inputs) use(byRoot.at(views.root(input)), int(kernel), false);
-    for (const int output : one.outputs) use(byRoot.at(views.root(output)), int(kernel), true);
+    const auto useTensor = [&](int tensor, bool writes) {
+      use(byRoot.at(views.root(tensor)), int(kernel), memory.rangeOf(plan.tensors[size_t(tensor)]), writes);
+    };
+    for (const int input : one.inputs) useTensor(input, false);
+    for (const int output : one.outputs) useTensor(output, true);
     if (one.workspaceBuffer < 0) continue;
     scratch.push_back({.name = one.name + "'s workspace", .range = memory.rangeOf(one.workspaceBuffer)});
-    use(scratch.back(), int(kernel), true);
+    use(scratch.back(), int(kernel), scratch.back().range, true);
   }
   std::vector<Life> lives;
   for (auto &[root, life] : byRoot) lives.push_back(std::move(life));
@@ -187,6 +190,24 @@ std::vector<std::pair<int, int>> conflicts(const Plan &plan, const std::vector<L
     for (size_t b = 0; b <= a; ++b)
       forEachConflict(lives[a], lives[b], [&](int earlier, int later) { pairs.emplace(earlier, later); });
   return {pairs.begin(), pairs.end()};
+}
+
+KernelOrder::KernelOrder(size_t kernels, const std::vector<std::pair<int, int>> &pairs) : before(kernels, std::vector<bool>(kernels)) {
+  std::vector<std::pair<int, int>> sorted = pairs;
+  std::ranges::sort(sorted, {}, [](const auto &pair) { return pair.second; });  // what comes before the earlier one is known by then
+  for (const auto &[earlier, later] : sorted) follow(later, earlier);
+}
+
+KernelOrder::KernelOrder(const Plan &plan) : before(plan.kernels.size(), std::vector<bool>(plan.kernels.size())) {
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+    for (const int one : plan.kernels[kernel].after) follow(int(kernel), one);
+}
+
+void KernelOrder::follow(int later, int earlier) {
+  std::vector<bool> &all = before[size_t(later)];
+  all[size_t(earlier)] = true;
+  for (size_t kernel = 0; kernel < size_t(earlier); ++kernel)
+    if (before[size_t(earlier)][kernel]) all[kernel] = true;
 }
 
 void checkLives(const Plan &plan, const PlanMemory &memory, const std::string &where) { LivesChecker(plan, memory, where).run(); }

@@ -187,7 +187,7 @@ int train(const RunRequest &request) {
     throw Error::badInput("--steps trains on batches of a text: it takes no --inputs, --outputs or --kernel");
   return trainArtifact({.folder = request.folder, .steps = *request.steps, .data = request.data, .state = request.state,
                         .saveEvery = request.saveEvery, .learningRate = request.learningRate, .weightDecay = request.weightDecay,
-                        .seed = request.seed, .gpu = request.gpu, .limitSeconds = request.limitSeconds, .json = request.json});
+                        .seed = request.seed, .gpu = request.gpu, .branches = request.branches, .limitSeconds = request.limitSeconds, .json = request.json});
 }
 
 }  // namespace
@@ -199,6 +199,7 @@ int runArtifact(const RunRequest &request) {
     throw Error::badInput("--kernel runs on random operands: it takes neither --inputs nor --outputs");
   if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);
   Artifact artifact = readArtifact(request.folder);
+  setBranches(artifact.plan, request.branches);
   verifyProducts(artifact.plan, request.folder + "/plan.json");
   if (request.check) return check(artifact.plan, request.json);
   return ArtifactRun(request, std::move(artifact)).run();

@@ -5,6 +5,7 @@
 #include "kernel/Format.h"
 #include "runtime/GraphPrediction.h"
 #include "runtime/JsonText.h"
+#include "runtime/PlanBranches.h"
 #include "runtime/ReferenceCopy.h"
 #include "runtime/TimePlan.h"
 
@@ -86,8 +87,8 @@ std::string tableOf(const PlanTimes &times) {
   }
   const GraphPrediction predicted = times.predicted();
   if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, predicted.seconds(), protocolOf(*whole)));
-  std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
-                                 plan.variant, times.timed->entryName(), plan.costModel, printRows(rows));
+  std::string text = fmt::format("{}: {} ({}), variant {}, entry point {}{}; plan priced by: {}\n{}", times.timed->folder(), plan.model, plan.dtype,
+                                 plan.variant, times.timed->entryName(), plan.branches ? ", with branches" : "", plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format("sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB that kernels find in L2: {}; measured {}\n",
                         formatSeconds(sum), formatSeconds(whole->seconds.median), runtime::times(whole->seconds.median / sum),
@@ -115,6 +116,7 @@ nlohmann::json jsonOf(const PlanTimes &times) {
   return {{"folder", times.timed->folder()},
           {"model", times.timed->plan().model},
           {"entry", times.timed->entryName()},
+          {"branches", times.timed->plan().branches},
           {"costModel", times.timed->plan().costModel},
           {"kernels", kernels},
           {"sumOfKernels", times.sumOfKernels()},
@@ -172,6 +174,7 @@ int timeArtifact(const TimeRequest &request) {
   check(request);
   std::vector<Artifact> artifacts{readArtifact(request.folder)};
   if (!request.against.empty()) artifacts.push_back(readArtifact(request.against));
+  for (Artifact &artifact : artifacts) setBranches(artifact.plan, request.branches);
   const cuda::Context context(request.gpu);
   const GpuMonitor monitor(context.gpu().uuid);
   std::vector<std::unique_ptr<TimedPlan>> plans;

@@ -11,6 +11,7 @@ struct TimeRequest {
   std::string against;          ///< a second artifact, measured in the same rounds
   std::string entry;            ///< empty: all, one after the other
   std::string kernel;           ///< only this one
+  std::string branches;         ///< "on" or "off"; empty: as the plans say
   bool cold = false, warm = false;  ///< cold unless warm is asked for
   int rounds = 25, gpu = 0;
   uint64_t seed = 1;
@@ -24,6 +25,7 @@ void addTimeFlags(Command &command, TimeRequest &request) {
   command.add_option("--against", request.against, "a second artifact, measured in the same rounds")->type_name("DIR");
   command.add_option("--entry", request.entry, "entry point; default: all, one after the other");
   command.add_option("--kernel", request.kernel, "time one kernel alone");
+  command.add_option("--branches", request.branches, "on, off: whether kernels that do not wait for each other run at once; default: as the plan says");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
   command.add_flag("--warm", request.warm, "the same buffers call after call");
   command.add_option("--rounds", request.rounds, "rounds, over which medians are taken")->capture_default_str();

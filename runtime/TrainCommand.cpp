@@ -241,6 +241,7 @@ int trainArtifact(const TrainRequest &request) {
   if (!(request.weightDecay >= 0 && std::isfinite(request.weightDecay)))
     throw Error::badInput("--weight-decay {}: a finite number, at least 0", request.weightDecay);
   Artifact artifact = readArtifact(request.folder);
+  setBranches(artifact.plan, request.branches);
   verifyProducts(artifact.plan, request.folder + "/plan.json");
   if (request.steps > 0) return TrainingRun(request, std::move(artifact)).run();
   if (request.state.empty()) throw Error::badInput("--steps 0 writes the state that training starts from; name its file with --state");

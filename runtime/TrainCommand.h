@@ -18,6 +18,7 @@ struct TrainRequest {
   double learningRate = 1e-3, weightDecay = 0.01, epsilon = 1e-8;
   uint64_t seed = 1;
   int gpu = 0;
+  std::string branches = {};  ///< as in RunCommand.h
   double limitSeconds = 10;
   bool json = false;
 };

@@ -100,6 +100,10 @@ TEST_CASE("every member is required, and named when it is missing") {
     for (const auto &[name, value] : plan[place].items()) {
       json broken = plan;
       broken[place].erase(name);
+      if (name == "branches") {  // younger than the format
+        CHECK_FALSE(planFromJson(broken, "some/plan.json").branches);
+        continue;
+      }
       const std::string message = errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "some/plan.json"); });
       CHECK_THAT(message, Catch::StartsWith("some/plan.json: ") && Catch::Contains(name) && Catch::Contains("missing"));
     }

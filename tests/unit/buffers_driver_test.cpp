@@ -142,8 +142,10 @@ constexpr const char *where = "plan.json";
 
 TEST_CASE("whatever order the dependencies leave open, every kernel finds what was written for it") {
   int packed = 0, hosted = 0;
+  const bool branches = GENERATE(false, true);
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Plan plan = randomPlan(seed);
+    plan.branches = branches;
     assign(plan);
     CAPTURE(seed);
     REQUIRE_NOTHROW(runtime::verify(plan, where));
@@ -157,8 +159,75 @@ TEST_CASE("whatever order the dependencies leave open, every kernel finds what w
     packed += plan.workspaceBytes < separate;
     CHECK(plan.workspaceBytes <= separate);
   }
-  CHECK(packed > 200);  // or the plans would show nothing
-  CHECK(hosted > 20);
+  CHECK(packed > (branches ? 100 : 200));  // or the plans would show nothing
+  CHECK(hosted > (branches ? 5 : 20));
+}
+
+TEST_CASE("with branches, memory makes no kernels wait that stand near each other") {
+  int freer = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    Plan inOrder = randomPlan(seed), branched = inOrder;
+    branched.branches = true;
+    assign(inOrder);
+    assign(branched);
+    CHECK(branched.workspaceBytes >= inOrder.workspaceBytes);
+    Plan separate = branched;  // every buffer in a place of its own: what data alone ask for
+    separate.placements.clear();
+    orderKernels(separate);
+    const runtime::KernelOrder order(branched), sequential(inOrder), data(separate);
+    constexpr int near = 2;  // of nearly all pairs; what lies further apart may share, and others come to wait through it
+    for (int later = 1; later < int(branched.kernels.size()); ++later)
+      for (int earlier = std::max(0, later - near); earlier < later; ++earlier) {
+        freer += sequential.waits(later, earlier) && !order.waits(later, earlier);
+        if (data.waits(later, earlier)) CHECK(order.waits(later, earlier));
+      }
+  }
+  CHECK(freer > 50);
+}
+
+TEST_CASE("two products beside each other have workspaces of their own, and write over nothing that the other reads") {
+  const bool branches = GENERATE(false, true);
+  Plan plan;
+  plan.branches = branches;
+  const int x = addTensor(plan, "x", "argument"), t = addTensor(plan, "t", "temporary", 1024);
+  const int a = addTensor(plan, "a", "result"), b = addTensor(plan, "b", "temporary", 1024), y = addTensor(plan, "y", "result");
+  addKernel(plan, {x}, {t});
+  addKernel(plan, {t}, {a}, "cublaslt");
+  addKernel(plan, {t}, {b}, "cublaslt");
+  addKernel(plan, {b}, {y});
+  for (const size_t kernel : {1, 2}) {
+    plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
+    for (const LibraryAttribute &attribute : libraryAttributes()) plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
+  }
+  assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), {{}, {}, {t}, {}});
+  orderKernels(plan);
+  REQUIRE_NOTHROW(runtime::verify(plan, where));
+  CHECK(plan.kernels[2].after == (branches ? std::vector{0} : std::vector{1}));
+  CHECK((plan.tensors[size_t(b)].buffer == plan.tensors[size_t(t)].buffer) == !branches);
+  CHECK(plan.workspaceBytes == (branches ? 2 * 4096 + 2 * 2048 : 4096 + 2048));
+}
+
+TEST_CASE("kernels that write separate parts of a tensor wait for each other no more than data ask") {
+  Plan plan;
+  const int x = addTensor(plan, "x", "argument"), whole = addTensor(plan, "whole", "temporary", 512);
+  std::vector<int> viewOf(2, -1), parts;
+  for (const char *name : {"first", "second"}) {
+    parts.push_back(addTensor(plan, name, "temporary"));
+    viewOf.push_back(whole);
+    addKernel(plan, {x}, {parts.back()});
+  }
+  plan.tensors[size_t(parts[1])].offset = 256;
+  addKernel(plan, {whole}, {addTensor(plan, "y", "result")});
+  viewOf.push_back(-1);
+  assignBuffers(plan, viewOf, std::vector<std::vector<int>>(plan.kernels.size()));
+  orderKernels(plan);
+  REQUIRE_NOTHROW(runtime::verify(plan, where));
+  CHECK(plan.kernels[1].after.empty());
+  CHECK(plan.kernels[2].after == std::vector{0, 1});
+  plan.tensors[size_t(parts[1])].offset = 255;
+  CHECK_THAT(errorOf([&] { runtime::verify(plan, where); }), Catch::Contains("kernels[1] (k1): it shares buffer") && Catch::Contains("does not wait for it"));
 }
 
 TEST_CASE("a missing dependency lets a kernel find something else, and is refused") {

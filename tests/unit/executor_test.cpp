@@ -33,6 +33,7 @@ struct Driver {
     counters = library.call<FakeCudaCounters>("fakeCudaCounters");
     context.emplace(0);  // reads the settings' file, if any
     *settings = {};
+    *counters = {.allocations = counters->allocations, .allocatedBytes = counters->allocatedBytes};
   }
   FakeCudaSettings *settings;
   FakeCudaCounters *counters;
@@ -106,6 +107,92 @@ TEST_CASE("the first launch runs kernel by kernel, later ones are a graph that n
   CHECK(driver.counters->allocations == before.allocations);
   CHECK(driver.counters->synchronizations == waits);
   CHECK(executor.read(2) == inputFor(executor, 1));
+}
+
+namespace {
+
+/// x -> a, x -> b, b -> c, (a, c) -> y as copies: y is c, the last of the kernels writes it.
+Artifact twoPaths() {
+  Artifact artifact = copies();
+  Plan &plan = artifact.plan;
+  plan.tensors = {weft::test::tensorOf("x", "argument", 0)};
+  for (const char *name : {"a", "b", "c"}) plan.tensors.push_back(weft::test::tensorOf(name, "temporary", int(plan.tensors.size())));
+  plan.tensors.push_back(weft::test::tensorOf("y", "result", 4));
+  plan.kernels = {weft::test::kernelOf("toA", 0, 1), weft::test::kernelOf("toB", 0, 2), weft::test::kernelOf("toC", 2, 3), weft::test::kernelOf("toY", 3, 4)};
+  plan.kernels[2].after = {1};
+  plan.kernels[3].inputs = {3, 1};
+  plan.kernels[3].inputLayouts = {"ib", "ib"};
+  plan.kernels[3].after = {0, 2};
+  plan.entryPoints = {{"forward", {0, 1, 2, 3}}};
+  std::string cubin;
+  for (PlanKernel &kernel : plan.kernels) cubin += kernel.name + " copy 1024\n";
+  artifact.cubins = {{cubinName(cubin), cubin}};
+  for (PlanKernel &kernel : plan.kernels) kernel.cubin = cubinName(cubin);
+  return artifact;
+}
+
+}  // namespace
+
+TEST_CASE("a graph with branches waits for what it must wait for, and no more") {
+  Driver driver;
+  Artifact artifact = twoPaths();
+  artifact.plan.branches = GENERATE(true, false);
+  const int64_t width = artifact.plan.branches ? 2 : 1;
+  SECTION("every buffer of its own") {}
+  SECTION("memory that is used again orders what data leave open") {
+    artifact.plan.tensors[3].buffer = 1;  // c over a: after its reader
+    artifact.plan.tensors[4].buffer = 3;
+    artifact.plan.kernels[3].inputs = {3};
+    artifact.plan.kernels[3].inputLayouts = {"ib"};
+    artifact.plan.kernels[3].after = {2};
+    artifact.plan.kernels[2].after = {0, 1};
+  }
+  SECTION("through a kernel that is not launched") {
+    PlanTensor view = weft::test::tensorOf("view", "temporary", 2);
+    artifact.plan.tensors.push_back(view);
+    PlanKernel kernel = weft::test::kernelOf("view", 2, 5);
+    kernel.family = "view";
+    kernel.source.clear(), kernel.cubin.clear();
+    artifact.plan.kernels.insert(artifact.plan.kernels.begin() + 2, kernel);
+    artifact.plan.kernels[2].after = {1};
+    artifact.plan.kernels[3].inputs = {5};
+    artifact.plan.kernels[3].parameters[0].tensor = 5;
+    artifact.plan.kernels[3].after = {2};
+    artifact.plan.kernels[4].after = {0, 3};
+    artifact.plan.entryPoints = {{"forward", {0, 1, 2, 3, 4}}};
+  }
+  REQUIRE_NOTHROW(verify(artifact.plan, "plan.json"));
+  Executor executor(artifact, *driver.context);
+  const int y = int(std::ranges::find(executor.plan().tensors, "y", &PlanTensor::name) - executor.plan().tensors.begin());
+  cuda::Stream stream;
+  const std::vector<std::byte> input = inputFor(executor, 5);
+  executor.write(0, input);
+  for (int launch = 0; launch < 2; ++launch) {
+    executor.poison();
+    executor.launch(executor.entryPoint("forward"), stream.handle());
+    CHECK(executor.read(y) == input);
+  }
+  CHECK(driver.counters->graphLaunches == 1);
+  CHECK(driver.counters->mostReady == width);
+}
+
+TEST_CASE("calls of a graph with branches, captured in a row, do not mix") {
+  Driver driver;
+  Artifact artifact = twoPaths();
+  artifact.plan.branches = true;
+  Executor executor(artifact, *driver.context);
+  executor.write(0, inputFor(executor, 1));
+  cuda::Stream stream, capturing;
+  executor.launch(executor.entryPoint("forward"), stream.handle());  // the first of every kernel is not captured
+  *driver.counters = {.allocatedBytes = driver.counters->allocatedBytes};
+  const cuda::Graph graph = cuda::Graph::capture(capturing, [&](cuda::StreamHandle *on) {
+    for (int call = 0; call < 3; ++call) executor.launch(executor.entryPoint("forward"), on);
+  });
+  CHECK(graph.nodeCount() == 12);
+  executor.poison();
+  graph.launch(stream.handle());
+  CHECK(driver.counters->mostReady == 2);
+  CHECK(executor.read(4) == inputFor(executor, 1));
 }
 
 TEST_CASE("graphs are kept by pointer tuple, the least recently used goes first") {

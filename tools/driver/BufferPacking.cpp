@@ -2,6 +2,7 @@
 #include "tools/driver/BufferPacking.h"
 
 #include "kernel/Configuration.h"
+#include "runtime/PlanLives.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/TensorLayout.h"
 
@@ -22,8 +23,32 @@ struct Block {
   int first = std::numeric_limits<int>::max(), last = -1;
   std::set<std::string> entryPoints = {};  ///< that use it
   bool isLibrarys = false;  ///< aligned as the workspace is, not as a caller's result
+  std::set<int> users = {};
   bool isUsed() const { return last >= 0; }
   bool meets(const Block &other) const { return first <= other.last && other.first <= last; }
+};
+
+/// Which buffers must not share bytes: those that are in use at one time and, of a plan with branches, those that would make kernels wait for
+/// each other that stand near each other and otherwise might run at once.
+class Neighbours {
+public:
+  Neighbours(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
+    if (plan.branches) order.emplace(plan.kernels.size(), runtime::conflicts(plan, runtime::livesOf(plan, memory)));
+  }
+  bool apart(const Block &a, const Block &b) const { return a.meets(b) || (order && (a.last < b.first ? delays(a, b) : delays(b, a))); }
+
+private:
+  /// Places between kernels that run at about the same time. Sharing between kernels further apart costs no time, and saves most of the memory.
+  static constexpr int reach = 8;
+
+  bool delays(const Block &earlier, const Block &later) const {
+    for (const int first : earlier.users)
+      for (const int second : later.users)
+        if (second - first < reach && !order->waits(second, first)) return true;
+    return false;
+  }
+
+  std::optional<runtime::KernelOrder> order;  ///< what data ask for, without shared memory
 };
 
 struct Placed {
@@ -34,13 +59,12 @@ struct Placed {
 /// A result that may hold temporaries until its first use.
 struct Host {
   std::string name;
-  int64_t bytes = 0;
-  int firstUse = 0;
-  std::set<std::string> entryPoints = {};
+  Block own;
   std::vector<Placed> placed = {};
   /// Callers bring a result where it is computed, so what lies in it must not be used anywhere else.
-  bool mayHold(const Block &block) const {
-    return !block.isLibrarys && block.last < firstUse && block.entryPoints.size() <= 1 && block.entryPoints == entryPoints;
+  bool mayHold(const Block &block, const Neighbours &neighbours) const {
+    return !block.isLibrarys && block.last < own.first && block.entryPoints.size() <= 1 && block.entryPoints == own.entryPoints &&
+           !neighbours.apart(block, own);
   }
 };
 
@@ -57,6 +81,7 @@ std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemor
       Block &block = blocks[size_t(buffer)];
       block.first = std::min(block.first, int(kernel));
       block.last = int(kernel);
+      block.users.insert(int(kernel));
       block.entryPoints.insert(entryOf[kernel]);
     };
     if (one.family == familyOf(ViewKnobs{})) continue;
@@ -83,10 +108,10 @@ std::vector<int64_t> liveBytes(const std::vector<Block> &blocks, size_t kernels)
   return live;
 }
 
-/// The offset within `limit` bytes where the block meets none of those placed and the gap it leaves is smallest; behind all
-/// that it meets if no gap takes it; -1 if that is beyond the limit.
-int64_t bestFit(const Block &block, std::vector<Placed> placed, int64_t limit = std::numeric_limits<int64_t>::max()) {
-  std::erase_if(placed, [&](const Placed &other) { return !other.block.meets(block); });
+/// The offset within `limit` bytes where the block overlaps none that it must stay apart from and the gap it leaves is smallest; behind all
+/// of those if no gap takes it; -1 if that is beyond the limit.
+int64_t bestFit(const Block &block, std::vector<Placed> placed, const Neighbours &neighbours, int64_t limit = std::numeric_limits<int64_t>::max()) {
+  std::erase_if(placed, [&](const Placed &other) { return !neighbours.apart(other.block, block); });
   std::ranges::sort(placed, {}, &Placed::offset);
   int64_t end = 0, best = -1, bestGap = std::numeric_limits<int64_t>::max();
   for (const Placed &other : placed) {
@@ -103,17 +128,17 @@ struct Packing {
   int64_t bytes = 0;
 };
 
-Packing packInOrder(const std::vector<Block> &blocks) {
+Packing packInOrder(const std::vector<Block> &blocks, const Neighbours &neighbours) {
   Packing packing;
   for (const Block &block : blocks) {
-    packing.placed.push_back({block, bestFit(block, packing.placed)});
+    packing.placed.push_back({block, bestFit(block, packing.placed, neighbours)});
     packing.bytes = std::max(packing.bytes, packing.placed.back().offset + block.bytes);
   }
   return packing;
 }
 
 /// The best of several orders: by size, by size times length of life, as the kernels come, and backwards.
-Packing pack(std::vector<Block> blocks) {
+Packing pack(std::vector<Block> blocks, const Neighbours &neighbours) {
   using Key = std::tuple<int64_t, int, int>;
   const std::function<Key(const Block &)> keys[] = {
       [](const Block &block) { return Key(-block.bytes, block.first, block.buffer); },
@@ -124,7 +149,7 @@ Packing pack(std::vector<Block> blocks) {
   std::optional<Packing> best;
   for (const auto &key : keys) {
     std::ranges::sort(blocks, {}, key);
-    Packing packing = packInOrder(blocks);
+    Packing packing = packInOrder(blocks, neighbours);
     if (!best || packing.bytes < best->bytes) best = std::move(packing);
   }
   return std::move(*best);
@@ -135,16 +160,16 @@ std::vector<Host> hostsOf(const runtime::Plan &plan, const runtime::PlanMemory &
   std::vector<Host> hosts;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const runtime::PlanTensor &tensor = plan.tensors[index];
-    if (tensor.role == "result" && memory.isDirect(int(index)) && blocks[size_t(tensor.buffer)].isUsed())
-      hosts.push_back({.name = tensor.name, .bytes = runtime::spanBytes(tensor), .firstUse = blocks[size_t(tensor.buffer)].first,
-                       .entryPoints = blocks[size_t(tensor.buffer)].entryPoints});
+    if (tensor.role != "result" || !memory.isDirect(int(index)) || !blocks[size_t(tensor.buffer)].isUsed()) continue;
+    hosts.push_back({.name = tensor.name, .own = blocks[size_t(tensor.buffer)]});
+    hosts.back().own.bytes = runtime::spanBytes(tensor);
   }
   return hosts;
 }
 
 /// Moves blocks into results, first those that are in use when most is, and longest so, and back again those that do not make the workspace
 /// smaller. Returns what stays.
-std::vector<Block> fillHosts(std::vector<Block> blocks, std::vector<Host> &hosts, size_t kernels) {
+std::vector<Block> fillHosts(std::vector<Block> blocks, std::vector<Host> &hosts, const Neighbours &neighbours, size_t kernels) {
   const std::vector<int64_t> live = liveBytes(blocks, kernels);
   const auto key = [&](const Block &block) {
     const auto begin = live.begin() + block.first, end = live.begin() + block.last + 1;
@@ -155,19 +180,20 @@ std::vector<Block> fillHosts(std::vector<Block> blocks, std::vector<Host> &hosts
   std::vector<std::pair<Block, Host *>> moved;
   std::vector<Block> kept;
   for (const Block &block : blocks) {
-    const auto takes = [&](Host &host) { return host.mayHold(block) && bestFit(block, host.placed, host.bytes) >= 0; };
+    const auto fit = [&](const Host &host) { return bestFit(block, host.placed, neighbours, host.own.bytes); };
+    const auto takes = [&](const Host &host) { return host.mayHold(block, neighbours) && fit(host) >= 0; };
     const auto host = std::ranges::find_if(hosts, takes);
     if (host == hosts.end()) {
       kept.push_back(block);
       continue;
     }
-    host->placed.push_back({block, bestFit(block, host->placed, host->bytes)});
+    host->placed.push_back({block, fit(*host)});
     moved.emplace_back(block, &*host);
   }
-  int64_t bytes = pack(kept).bytes;
+  int64_t bytes = pack(kept, neighbours).bytes;
   for (const auto &[block, host] : moved) {
     kept.push_back(block);
-    if (const int64_t with = pack(kept).bytes; with > bytes) kept.pop_back();
+    if (const int64_t with = pack(kept, neighbours).bytes; with > bytes) kept.pop_back();
     else std::erase_if(host->placed, [&](const Placed &one) { return one.block.buffer == block.buffer; }), bytes = with;
   }
   return kept;
@@ -180,7 +206,8 @@ void packBuffers(runtime::Plan &plan) {
   const runtime::PlanMemory memory(plan);
   const std::vector<Block> blocks = allBlocks(plan, memory);
   std::vector<Host> hosts = hostsOf(plan, memory, blocks);
-  const Packing packing = pack(fillHosts(temporaries(blocks, memory), hosts, plan.kernels.size()));
+  const Neighbours neighbours(plan, memory);
+  const Packing packing = pack(fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
   for (const Placed &one : packing.placed) plan.placements.push_back({.buffer = one.block.buffer, .in = "workspace", .offset = one.offset});
   for (const Host &host : hosts)
     for (const Placed &one : host.placed) plan.placements.push_back({.buffer = one.block.buffer, .in = host.name, .offset = one.offset});

@@ -424,6 +424,7 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   };
   if (!pins.empty()) copies = copy(proposed);
   selected = selectAll(std::move(proposed), pins);
+  selected.branches = choices.branchesAsked();
   if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
   else chooseParts(*this, selected);
   for (size_t index = 0; index < pins.size(); ++index) {

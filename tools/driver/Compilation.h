@@ -60,6 +60,7 @@ struct DroppedVariant {
 struct TimedPath {
   std::string variant;
   int parts = 1;
+  bool branches = false;
   double predicted = 0;   ///< seconds, of its kernels one by one
   double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
   bool chosen = false;
@@ -84,6 +85,7 @@ struct Selected {
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
   size_t chosen = 0;                       ///< the variant that the artifact holds
   std::optional<select::Plan> chosenPath;  ///< its path, where measuring, parts or a limit of memory chose it
+  bool branches = false;                   ///< its kernels may run at once (runtime::Plan::branches)
   int parts = 1;                           ///< in how many its largest temporary is computed (PlanParts.h)
   std::vector<PricedParts> pricedParts;    ///< what these were chosen from; empty where there was no choice
   const SelectedVariant &best() const { return variants[chosen]; }

@@ -130,6 +130,8 @@ void ChoiceFlags::declare(CLI::App &command) {
   command.add_flag("--free", free, "arguments and results may take any layout");
   command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in parts")->type_name("SIZE");
   parts = 0;
+  command.add_option("--branches", branches, "kernels that do not wait for each other run at once, on branches of the CUDA graph: on, off, or auto: where "
+                                             "--measure finds the plan faster with them");
   command.add_option("--parts", parts, "run the kernels around the largest temporary in so many parts, one after another; 0: by predicted time and memory")
       ->capture_default_str()->check(CLI::Range(0, 4096))->type_name("N");
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
@@ -157,6 +159,7 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 void ChoiceFlags::check() const {
   requireOneOf("--attention", attention, {"auto", "unfused", "decomposed"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
+  requireOneOf("--branches", branches, {"auto", "on", "off"});
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
 }

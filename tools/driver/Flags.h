@@ -59,6 +59,7 @@ struct ChoiceFlags {
   bool free = false;
   std::string maxMemory;
   int parts = 1;  ///< 0: chosen (PartsChoice.h)
+  std::string branches = "auto";
   int alternatives = 8;
 
   void declare(CLI::App &command);
@@ -68,6 +69,9 @@ struct ChoiceFlags {
   std::vector<OpPair> notFused() const;
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
+  /// --branches on; auto leaves it to measuring, and is off without.
+  bool branchesAsked() const { return branches == "on"; }
+  bool branchesOpen() const { return branches == "auto"; }
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
 };

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "runtime/ComparePlans.h"
 #include "runtime/GraphPrediction.h"
+#include "runtime/PlanBranches.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
 #include "tools/driver/PartsChoice.h"
@@ -38,7 +39,7 @@ std::vector<std::string> otherSteps(const select::Problem &problem, const select
 }
 
 runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &selected, const RankedPath &ranked, const std::string &architecture) {
-  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path, ranked.parts);
+  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path, ranked.parts, ranked.branches);
   const EmittedPlan emitted = emitKernels(planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
   BuildSummary summary;
   runtime::Artifact artifact;
@@ -72,13 +73,14 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
   std::vector<RankedPath> found;
   std::set<std::string> seen;
   const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
+  const bool branches = compilation.choiceFlags().branchesAsked();
   const auto take = [&](size_t variant, const select::Plan &path, int parts, int most) {
     if (int(found.size()) >= most) return;
     try {
-      const runtime::Plan plan = planOf(compilation, selected.variants[variant], path, parts).plan;
+      const runtime::Plan plan = planOf(compilation, selected.variants[variant], path, parts, branches).plan;
       if ((limit && plan.workspaceBytes > *limit) || !seen.insert(launches(plan)).second) return;
       const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
-      found.push_back({.variant = variant, .path = path, .parts = parts, .seconds = seconds, .sumSeconds = plan.predictedSeconds});
+      found.push_back({.variant = variant, .path = path, .parts = parts, .branches = branches, .seconds = seconds, .sumSeconds = plan.predictedSeconds});
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported) throw;  // not in so many parts
     }
@@ -101,34 +103,57 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
   return found;
 }
 
-void chooseByMeasuring(const Compilation &compilation, Selected &selected, const TargetFlags &target, const MeasureFlags &flags,
-                       const runtime::cuda::Context &gpu) {
-  const std::vector<RankedPath> ranked = plansToMeasure(compilation, selected, flags.plans);
+namespace {
+
+/// Times the plans, keeps what was found in `selected`, and returns which of them to keep.
+size_t compare(const Compilation &compilation, Selected &selected, const std::vector<RankedPath> &ranked, const TargetFlags &target,
+               const runtime::cuda::Context &gpu) {
   std::vector<runtime::ComparedPlan> plans;
   Progress progress;
   for (const RankedPath &one : ranked) {
     progress.show(fmt::format("building plan {}/{} to measure", plans.size() + 1, ranked.size()));
-    plans.push_back({.name = fmt::format("plan {} of {} (variant {}{})", plans.size() + 1, ranked.size(), selected.variants[one.variant].proposed.name(),
-                                         one.parts > 1 ? fmt::format(", {} parts", one.parts) : ""),
+    plans.push_back({.name = fmt::format("plan {} of {} (variant {}{}{})", plans.size() + 1, ranked.size(), selected.variants[one.variant].proposed.name(),
+                                         one.parts > 1 ? fmt::format(", {} parts", one.parts) : "", one.branches ? ", branches" : ""),
                      .artifact = buildInMemory(compilation, selected, one, target.architecture())});
   }
   progress.show(fmt::format("timing {} plans", plans.size()));
   const runtime::PlanComparison comparison = runtime::comparePlans(gpu, std::move(plans), inputSeed, {});
   progress.clear();
 
+  for (TimedPath &earlier : selected.timed) earlier.chosen = false;
   for (size_t index = 0; index < ranked.size(); ++index) {
     const SelectedVariant &variant = selected.variants[ranked[index].variant];
-    TimedPath timed{.variant = variant.proposed.name(), .parts = ranked[index].parts, .predicted = ranked[index].sumSeconds, .predictedGraph = ranked[index].seconds, .chosen = index == comparison.kept,
-                    .problem = comparison.times[index].problem,
+    TimedPath timed{.variant = variant.proposed.name(), .parts = ranked[index].parts, .branches = ranked[index].branches, .predicted = ranked[index].sumSeconds,
+                    .predictedGraph = ranked[index].seconds, .chosen = index == comparison.kept, .problem = comparison.times[index].problem,
                     .different = otherSteps(variant.selection.problem(), ranked[index].path, variant.selection.best())};
     if (const auto &measured = comparison.times[index].measurement)
       timed.measurement = {.seconds = measured->seconds.median, .spread = measured->seconds.spread(),
                            .ratio = measured->seconds.median / timed.predicted, .gpu = comparison.gpu, .protocol = comparison.protocol};
     selected.timed.push_back(std::move(timed));
   }
-  selected.chosen = ranked[comparison.kept].variant;
-  selected.chosenPath = ranked[comparison.kept].path;
-  selected.parts = ranked[comparison.kept].parts;
+  return comparison.kept;
+}
+
+/// Whether its kernels may run at once, within the memory that is allowed.
+bool mayBranch(const Compilation &compilation, const SelectedVariant &variant, const RankedPath &one) {
+  const runtime::Plan plan = planOf(compilation, variant, one.path, one.parts, true).plan;
+  const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
+  return runtime::mayBranch(runtime::launchesOf(plan)) && (!limit || plan.workspaceBytes <= *limit);
+}
+
+}  // namespace
+
+void chooseByMeasuring(const Compilation &compilation, Selected &selected, const TargetFlags &target, const MeasureFlags &flags,
+                       const runtime::cuda::Context &gpu) {
+  const std::vector<RankedPath> ranked = plansToMeasure(compilation, selected, flags.plans);
+  const RankedPath kept = ranked[compare(compilation, selected, ranked, target, gpu)];
+  selected.chosen = kept.variant;
+  selected.chosenPath = kept.path;
+  selected.parts = kept.parts;
+  if (!compilation.choiceFlags().branchesOpen() || !mayBranch(compilation, selected.best(), kept)) return;
+  std::vector<RankedPath> twins{kept, kept};
+  twins.back().branches = true;
+  selected.branches = twins[compare(compilation, selected, twins, target, gpu)].branches;
 }
 
 }  // namespace weft::driver

@@ -25,6 +25,7 @@ struct RankedPath {
   size_t variant = 0;  ///< index into Selected::variants
   select::Plan path;
   int parts = 1;
+  bool branches = false;
   double seconds = 0;     ///< predicted, as a whole graph
   double sumSeconds = 0;  ///< of its kernels' prices
 };
@@ -34,7 +35,8 @@ struct RankedPath {
 /// variant, and the best of further variants. None needs more memory than --max-memory.
 std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Selected &selected, int count);
 
-/// Builds and times the plans, and makes the one to keep the chosen one of `selected`; what was measured is recorded there.
+/// Builds and times the plans, and makes the one to keep the chosen one of `selected`; what was measured is recorded there. With --branches
+/// auto that one is then timed against itself with branches, where it has kernels that may run at once, and where these fit into --max-memory.
 /// A difference within noise leaves the predicted order as it is (runtime/ComparePlans.h). Throws what comparePlans throws.
 void chooseByMeasuring(const Compilation &compilation, Selected &selected, const TargetFlags &target, const MeasureFlags &flags,
                        const runtime::cuda::Context &gpu);

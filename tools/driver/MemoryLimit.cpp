@@ -21,7 +21,7 @@ struct Search {
     for (const int count : partCounts(compilation.choiceFlags())) {
       std::optional<PlannedKernels> planned;
       try {
-        planned = planOf(compilation, variant, path, count);
+        planned = planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
       } catch (const Error &error) {
         if (error.kind != ErrorKind::unsupported) throw;
         if (refusal.empty()) refusal = fmt::format("; {}", error.what());

@@ -64,7 +64,7 @@ std::vector<PricedParts> pricedParts(const Compilation &compilation, const Selec
   for (const int count : partCounts(compilation.choiceFlags())) {
     if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
     try {
-      const PlannedKernels planned = planOf(compilation, variant, path, count);
+      const PlannedKernels planned = planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
       const runtime::Plan &plan = planned.plan;
       const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
       fastest = std::min(fastest, seconds);
@@ -94,7 +94,7 @@ void chooseParts(const Compilation &compilation, Selected &selected) {
   const int asked = compilation.choiceFlags().parts;
   if (asked == 1) return;
   const double freeBytes = compilation.costModel().device().l2Bytes / 2;
-  if (asked == 0 && double(planOf(compilation, selected.best(), selected.path(), 1).plan.workspaceBytes) <= freeBytes) return;
+  if (asked == 0 && double(planOf(compilation, selected.best(), selected.path(), 1, selected.branches).plan.workspaceBytes) <= freeBytes) return;
   std::string refusal;
   std::vector<Place> places;
   std::vector<std::vector<PricedParts>> pricedAt;

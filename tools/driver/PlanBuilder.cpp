@@ -61,6 +61,7 @@ public:
     if (parts && parts->count > 1) runInParts(result, viewOf, *parts);
     for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
       result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
+    result.plan.branches = parts && parts->branches;
     assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
     noteCopies(result);

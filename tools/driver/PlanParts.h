@@ -9,10 +9,11 @@
 
 namespace weft::driver {
 
-/// How often the kernels run, and what prices them.
+/// How often the kernels run, what prices them, and whether kernels may run at once (Plan::branches).
 struct Parts {
   int count = 1;
   const CostModel *prices = nullptr;
+  bool branches = false;
 };
 
 /// A kernel on `size` indices of an axis from `start` on. Throws Error(badInput) naming what does not allow it: no such axis, one

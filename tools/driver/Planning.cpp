@@ -20,9 +20,9 @@ void noteUnmeasured(const select::Statistics &statistics, std::vector<std::strin
 
 }  // namespace
 
-PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int count) {
+PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int count, bool branches) {
   const select::Selection &selection = variant.selection;
-  const Parts parts{.count = count, .prices = &compilation.costModel()};
+  const Parts parts{.count = count, .prices = &compilation.costModel(), .branches = branches};
   PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(), compilation.choiceFlags().free, &parts);
   const models::Description &description = compilation.description();
   runtime::Plan &plan = planned.plan;

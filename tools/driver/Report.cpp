@@ -26,7 +26,7 @@ json modelReport(const models::Description &description) {
 json measuredReport(const std::vector<TimedPath> &timed) {
   json list = json::array();
   for (const TimedPath &one : timed) {
-    list.push_back({{"variant", one.variant}, {"parts", one.parts}, {"chosen", one.chosen}, {"predicted", one.predicted}, {"predictedGraph", one.predictedGraph}, {"different", one.different}});
+    list.push_back({{"variant", one.variant}, {"parts", one.parts}, {"branches", one.branches}, {"chosen", one.chosen}, {"predicted", one.predicted}, {"predictedGraph", one.predictedGraph}, {"different", one.different}});
     if (one.measurement)
       list.back().update({{"measured", one.measurement->seconds}, {"spread", one.measurement->spread}, {"ratio", one.measurement->ratio}});
     else list.back()["notMeasured"] = one.problem;

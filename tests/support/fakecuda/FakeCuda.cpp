@@ -1,6 +1,7 @@
 // The functions of libcuda.so.1 that the runtime uses, on host memory; see FakeCuda.h.
 #include "tests/support/fakecuda/FakeCuda.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,7 +18,7 @@
 
 namespace {
 
-constexpr int ok = 0, outOfMemory = 2, noDevice = 100, invalidImage = 200, notFound = 500, notReady = 600, illegalAddress = 700, launchFailed = 719;
+constexpr int ok = 0, invalidValue = 1, outOfMemory = 2, noDevice = 100, invalidImage = 200, notFound = 500, notReady = 600, illegalAddress = 700, launchFailed = 719;
 
 FakeCudaSettings settings;
 FakeCudaCounters counters;
@@ -36,21 +37,51 @@ struct Event {
 };
 bool hangs = false, isGone = false;
 int64_t nanosecondsNow = 0;  ///< what launches took so far, where they take time at all
-struct Stream {
-  std::vector<std::function<void()>> *captured = nullptr;
-  int state = ok;  ///< what a query answers
+struct Node {
+  std::function<void()> work;
+  std::vector<size_t> after;  ///< nodes
 };
 struct Graph {
-  std::vector<std::function<void()>> work;
+  std::vector<Node> nodes;
 };
+struct Capture {
+  Graph graph;
+  std::vector<size_t> ends;   ///< what the next node waits for
+  std::vector<void *> shown;  ///< the same, as handles
+};
+struct Stream {
+  Capture *captured = nullptr;
+  int state = ok;  ///< what a query answers
+};
+
+void *handleOf(size_t node) { return reinterpret_cast<void *>(node + 1); }
+size_t nodeOf(void *handle) { return reinterpret_cast<size_t>(handle) - 1; }
 Stream defaultStream;
 
 Stream &streamOf(void *handle) { return handle ? *static_cast<Stream *>(handle) : defaultStream; }
 
 void enqueue(void *handle, std::function<void()> work) {
   Stream &stream = streamOf(handle);
-  if (stream.captured) stream.captured->push_back(std::move(work));
-  else work();
+  if (!stream.captured) return work();
+  Capture &capture = *stream.captured;
+  capture.graph.nodes.push_back({std::move(work), capture.ends});
+  capture.ends = {capture.graph.nodes.size() - 1};
+}
+
+/// Of the nodes that may run always the one that was captured last: what does not wait for what it needs runs too early.
+void runLatestFirst(const Graph &graph) {
+  std::vector<bool> done(graph.nodes.size(), false);
+  const auto isReady = [&](size_t node) {
+    return !done[node] && std::ranges::all_of(graph.nodes[node].after, [&](size_t before) { return done[before]; });
+  };
+  for (size_t finished = 0; finished < graph.nodes.size(); ++finished) {
+    std::vector<size_t> ready;
+    for (size_t node = 0; node < graph.nodes.size(); ++node)
+      if (isReady(node)) ready.push_back(node);
+    counters.mostReady = std::max(counters.mostReady, int64_t(ready.size()));
+    graph.nodes[ready.back()].work();
+    done[ready.back()] = true;
+  }
 }
 
 std::filesystem::path besideTheLibrary(const char *name) {
@@ -209,20 +240,34 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned,
   Stream *runsOn = &streamOf(stream);
   return enqueue(stream, [=] { runKernel(chosen, blocks, values, *runsOn); }), ok;
 }
-int cuStreamBeginCapture_v2(void *stream, int) { return streamOf(stream).captured = new std::vector<std::function<void()>>, ok; }
+int cuStreamBeginCapture_v2(void *stream, int) { return streamOf(stream).captured = new Capture, ok; }
+int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *, void **, void *const **nodes, size_t *count) {
+  Capture &capture = *streamOf(stream).captured;
+  capture.shown.clear();
+  for (const size_t node : capture.ends) capture.shown.push_back(handleOf(node));
+  return *status = 1, *nodes = capture.shown.data(), *count = capture.shown.size(), ok;
+}
+int cuStreamUpdateCaptureDependencies(void *stream, void **nodes, size_t count, unsigned flags) {
+  std::vector<size_t> &ends = streamOf(stream).captured->ends;
+  if (flags == 1) ends.clear();
+  for (size_t index = 0; index < count; ++index) {
+    if (std::ranges::count(ends, nodeOf(nodes[index])) > 0) return invalidValue;
+    ends.push_back(nodeOf(nodes[index]));
+  }
+  return ok;
+}
 int cuStreamEndCapture(void *stream, void **graph) {
   Stream &captured = streamOf(stream);
-  auto made = new Graph{std::move(*captured.captured)};
+  auto made = new Graph(std::move(captured.captured->graph));
   delete std::exchange(captured.captured, nullptr);
   return ++counters.captures, *graph = made, ok;
 }
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) { return *executable = new Graph(*static_cast<Graph *>(graph)), ok; }
-int cuGraphGetNodes(void *graph, void **, size_t *count) { return *count = static_cast<Graph *>(graph)->work.size(), ok; }
+int cuGraphGetNodes(void *graph, void **, size_t *count) { return *count = static_cast<Graph *>(graph)->nodes.size(), ok; }
 int cuGraphDestroy(void *graph) { return delete static_cast<Graph *>(graph), ok; }
 int cuGraphExecDestroy(void *graph) { return delete static_cast<Graph *>(graph), ok; }
 int cuGraphLaunch(void *graph, void *) {
   ++counters.graphLaunches;
-  for (const auto &work : static_cast<Graph *>(graph)->work) work();
-  return ok;
+  return runLatestFirst(*static_cast<Graph *>(graph)), ok;
 }
 }

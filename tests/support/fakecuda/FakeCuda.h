@@ -1,5 +1,5 @@
 // A stand-in for NVIDIA's driver library, for tests of the runtime without a GPU: device memory is host memory, launches run
-// at once, and what a kernel does is said by the text that stands for its cubin.
+// at once, those of a graph in the last order that its edges allow, and what a kernel does is said by the text that stands for its cubin.
 //
 // A cubin is lines "ENTRY BEHAVIOUR": `copy N` copies N bytes from the first pointer to the second; `key` copies the 16
 // bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails. Real cubins and PTX load, too: their
@@ -19,6 +19,7 @@ struct FakeCudaSettings {
 
 struct FakeCudaCounters {
   int64_t allocations = 0, allocatedBytes = 0, kernelLaunches = 0, graphLaunches = 0, captures = 0, synchronizations = 0;
+  int64_t mostReady = 0;  ///< nodes of a graph that could run at once
 };
 
 extern "C" FakeCudaSettings *fakeCudaSettings();

@@ -1,6 +1,7 @@
 // weft explain DIR and --kernel: one row a kernel, or one kernel in full.
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "runtime/PlanBranches.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/MemoryReport.h"
@@ -159,6 +160,14 @@ std::string savedLines(const json &saved) {
   return fmt::format("between entry points: {} kept (-: nothing to choose, its parts would have to be stored for it)\n{}", formatBytes(kept), table.print());
 }
 
+/// What running at once could give at most, where the plan allows it.
+std::string branchesLine(const runtime::Plan &plan) {
+  if (!plan.branches) return "";
+  const std::vector<runtime::Launch> launches = launchesOf(plan);
+  return fmt::format("branches: kernels that do not wait for each other run at once; the longest chain of those that do takes {}\n",
+                     formatSeconds(longestChain(plan, launches)));
+}
+
 /// The plans that were timed as whole graphs, the chosen one marked.
 std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
   if (plans.empty() || !plan.measurement) return "";
@@ -166,7 +175,7 @@ std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
   for (const json &one : plans) {
     const bool measured = one.contains("measured");
     const int parts = one.value("parts", 1);
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} parts", parts) : ""), formatSeconds(one["predicted"].get<double>()),
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} parts", parts) : "") + (one.value("branches", false) ? ", branches" : ""), formatSeconds(one["predicted"].get<double>()),
                   measured ? formatSeconds(one["measured"].get<double>()) : "-", measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
                   measured ? fmt::format("{}", fmt::join(one["different"].get<std::vector<std::string>>(), "; ")) : one["notMeasured"].get<std::string>()});
   }
@@ -210,10 +219,10 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
   }
   const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array()),
              saved = artifact.report.value("saved", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts) + savedLines(saved) + memoryLine(plan) + footnotes(plan),
+  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts) + savedLines(saved) + memoryLine(plan) + footnotes(plan),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"costModel", plan.costModel}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
+                   {"costModel", plan.costModel}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts},
                    {"saved", saved}}};
 }

@@ -151,7 +151,7 @@ ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile)
   std::vector<PlannedKernels> plans = {planOf(compilation, selected.best(), selected.path(), 1)};
   constexpr int mostParts = 16;  // smaller ones are chosen for want of memory alone
   for (const PricedParts &priced : selected.pricedParts)
-    if (priced.parts > 1 && priced.parts <= mostParts) plans.push_back(planOf(compilation, selected.best(), selected.path(), priced.parts));
+    if (priced.parts > 1 && priced.parts <= mostParts) plans.push_back(planOf(compilation, selected.best(), selected.path(), priced.parts, selected.branches));
   return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space);
 }
 
