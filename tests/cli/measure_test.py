@@ -6,7 +6,7 @@ import unittest
 from weft_command import CORE, WEFT, CommandTest
 
 DRIVER = pathlib.Path(WEFT).resolve().parents[1] / 'tests/fakecuda/libcuda.so.1'
-PLAIN = [*CORE, '--no-library', '--profile', 'none']
+PLAIN = [*CORE, '--no-library', '--profile', 'none', '--branches', 'off']
 
 
 class MeasureTest(CommandTest):
@@ -89,6 +89,41 @@ class ChoiceTest(MeasureTest):
         self.weft('compile', *PLAIN, '-o', 'plan')
         self.assertIsNone(self.assertWholeArtifact('plan')['measurement'])
         self.assertNotIn('whole graph', self.weft('explain', 'plan').out)
+
+
+class BranchesTest(MeasureTest):
+    PROJECTIONS = [*CORE[1:], '--dim', 'i=32', '--no-library', '--profile', 'none', '--parts', '1', '--stacking', 'separate']
+
+    def compile(self, *flags, **settings):
+        self.weft('compile', 'mha', *self.PROJECTIONS, '-o', 'plan', *flags, env=self.with_driver(**settings))
+        return self.assertWholeArtifact('plan'), json.loads((self.folder / 'plan/report.json').read_text())['measuredPlans']
+
+    def test_the_kept_plan_is_timed_with_branches(self):
+        plan, timed = self.compile('--measure=2', launchNanoseconds=2000)
+        self.assertEqual([one['branches'] for one in timed], [False, False, False, True])
+        # The stand-in runs one kernel at a time: nothing is gained, and the plan stays as it was.
+        self.assertEqual([one['chosen'] for one in timed], [False, False, True, False])
+        self.assertFalse(plan['branches'])
+        self.assertEqual(plan['measurement']['seconds'], timed[2]['measured'])
+        self.assertIn(', branches', self.weft('explain', 'plan').out)
+
+    def test_asked_for(self):
+        in_order = self.compile('--branches', 'off')[0]
+        plan, timed = self.compile('--branches', 'on', '--measure=2', launchNanoseconds=2000)
+        self.assertTrue(plan['branches'])
+        self.assertTrue(all(one['branches'] for one in timed))
+        self.assertRegex(self.weft('explain', 'plan').out, 'branches: .* the longest chain of those that do takes')
+        self.assertGreaterEqual(plan['workspaceBytes'], in_order['workspaceBytes'])
+        def chain_length(one):
+            ends = []
+            for kernel in one['kernels']:
+                ends.append(1 + max((ends[before] for before in kernel['after']), default=0))
+            return max(ends)
+        self.assertLess(chain_length(plan), chain_length(in_order))
+        for choice in ('on', 'off'):
+            self.assertIn('whole graph', self.weft('time', 'plan', '--rounds', '3', '--branches', choice, env=self.with_driver(launchNanoseconds=2000)).out)
+        self.fails(2, 'time', 'plan', '--branches', 'many', says=["--branches 'many': neither on nor off"], env=self.with_driver())
+        self.fails(2, 'compile', 'mha', '--branches', 'many', '-o', 'other', says=['--branches'], env=self.with_driver())
 
 
 class RefusalTest(MeasureTest):

@@ -21,6 +21,8 @@ CASES = {
     'encoder-unfused': ['paper-encoder', ENCODER, ['--fuse-rules', 'none']],
     'encoder-bf16': ['paper-encoder', ENCODER, ['--dtype', 'bf16']],
     'encoder-f32': ['paper-encoder', ENCODER, ['--dtype', 'f32']],
+    # Q, K and V side by side: on branches of the graph from the second launch on.
+    'encoder-branches': ['paper-encoder', ENCODER, ['--branches', 'on', '--stacking', 'separate']],
     # The scores (3 heads) in parts: dropout masks must be those of the whole.
     'encoder-parts': ['paper-encoder', {**ENCODER, 'j': 64}, ['--max-memory', '80K']],
 }
@@ -71,6 +73,10 @@ def write_inputs(plan, path):
     path.write_bytes(len(text).to_bytes(8, 'little') + text + data)
 
 
+# Forward and backward: weight gradients beside the gradients of activations.
+TRAINING = ['paper-encoder', '--train', '--branches', 'on', *[flag for name, extent in ENCODER.items() for flag in ('--dim', f'{name}={extent}')]]
+
+
 class Runner:
     def __init__(self, commands, work, artifacts):
         self.commands, self.work, self.artifacts = commands, work, artifacts
@@ -116,6 +122,26 @@ class Runner:
         return None
 
 
+def check_branches(runner):
+    """On branches and one after the other the same kernels leave the same bits, launch after launch."""
+    folder = (runner.artifacts or runner.work) / 'training-branches'
+    if not runner.artifacts:
+        code, text = runner.call('weft', 'compile', *TRAINING, '-o', folder)
+        assert code == 0, f'training-branches: weft compile: exit {code}: {text}'
+    results = {}
+    for branches in ('off', 'on', 'on'):
+        path = runner.work / f'training-{branches}.out'
+        code, text = runner.call('weft-run', folder, '--branches', branches, '--outputs', path, '--seed', SEED, '--step', STEP, '--repeat', 5)
+        if code:
+            return f'training-branches, {branches}: weft-run: exit {code}: {text}'
+        stored = path.read_bytes()
+        if results and stored != results['off']:
+            return 'training-branches: the results with branches differ from those without'
+        results[branches] = stored
+    print(f'training-branches: {len(results["on"])} bytes of results, equal with and without branches')
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('commands', type=lambda path: pathlib.Path(path).resolve())
@@ -131,8 +157,8 @@ def main():
         if code == 3:
             print(f'skipped: {text.strip()}')
             return SKIPPED
-        failures = list(filter(None, map(runner.check, CASES)))
-    print('\n'.join(failures) or f'{len(CASES)} artifacts agree with the interpreter')
+        failures = list(filter(None, [*map(runner.check, CASES), check_branches(runner)]))
+    print('\n'.join(failures) or f'{len(CASES)} artifacts agree with the interpreter, and one with itself')
     return 1 if failures else 0
 
 
