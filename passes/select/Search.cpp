@@ -273,8 +273,9 @@ private:
           }
         }
         bool mayImprove = !isFirstPass() && bound < known * rounding;
+        if (isAlternative || mayImprove) findTarget(context, *masks, outcome);
         if (!isAlternative && mayImprove) {
-          bound += claimsOn(transition.target).of(targetOf(context, *masks, outcome)).least;
+          bound += claimsOn(transition.target).of(target).least;
           mayImprove = bound < known * rounding;
         }
         if (!isAlternative && !mayImprove) cut = std::min(cut, bound);
@@ -295,20 +296,18 @@ private:
     return bytes;
   }
 
-  /// The layouts that exist after a kernel.
-  Masks targetOf(const Context &context, const Masks &masks, const Outcome &outcome) const {
-    const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
-    Masks extended = masks;
+  /// Leaves the layouts that exist after a kernel in `target`.
+  void findTarget(const Context &context, const Masks &masks, const Outcome &outcome) {
+    target.resize(context.targetFrom.size());
+    for (size_t i = 0; i < target.size(); ++i)
+      target[i] = context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
+                                               : masks[static_cast<size_t>(context.targetFrom[i])];
+    const Layer &next = cover.layers()[static_cast<size_t>(context.transition.target)];
     for (const auto &[index, to] : outcome.transposes)
-      if (const int slot = slotIn(layer.tracked, index); slot >= 0) extended[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
-    Masks target;
-    for (size_t i = 0; i < context.targetFrom.size(); ++i)
-      target.push_back(context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
-                                                    : extended[static_cast<size_t>(context.targetFrom[i])]);
-    return target;
+      if (const int slot = slotIn(next.tracked, index); slot >= 0) target[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
   }
 
-  /// `bytes`: of the state's temporaries.
+  /// `bytes`: of the state's temporaries. To the layouts in `target`.
   void connect(const Context &context, const Masks &masks, const State &state, const Outcome &outcome, int64_t bytes) {
     const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
     const Candidate &candidate = problem.candidates[static_cast<size_t>(context.transition.candidate)];
@@ -323,7 +322,6 @@ private:
     for (int index : candidate.outputs)
       if (cover.isTemporary(index)) bytes += tensor(index).bytes();
     if (!fitsMemory(bytes)) return;
-    const Masks target = targetOf(context, masks, outcome);
     State &reached = states[static_cast<size_t>(context.transition.target)].at(target);
     if (reached.node < 0) reached.node = addNode(context.transition.target, 0);
     const int edge = addEdge({.source = node, .target = reached.node, .seconds = outcome.kernelSeconds,
@@ -382,6 +380,7 @@ private:
   std::vector<std::optional<LayerClaims>> layerClaims;  ///< per layer, of those that have states
   int64_t alternativesHere = 0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
   int64_t beam = 0;              ///< states of a layer that could better the plan known
+  Masks target;                ///< of the outcome at hand; kept for its memory
   std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
   std::vector<int64_t> bytesOf;  ///< per state of the layer that is expanded
   std::map<std::tuple<int, int, int>, int> transposedNodes;  ///< of that layer, by (node, tensor, layout)

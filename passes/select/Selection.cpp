@@ -177,14 +177,34 @@ void requireOne(const std::vector<std::string> &reasons) {
   throw Error::unsupported("{}", text);
 }
 
+/// Solves the variant that is fastest without pins, and skips those that are slower without than it is with them.
+void skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model, std::vector<Selection> &selections, VariantSelections &result) {
+  const auto fastest = std::ranges::min_element(variants, {}, &VariantProblem::withoutPins);
+  if (fastest == variants.end() || fastest->withoutPins <= 0) return;
+  const auto first = static_cast<size_t>(fastest - variants.begin());
+  try {
+    selections[first] = select(fastest->problem, model, fastest->options);
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported) throw;
+    result.reasons[first] = error.what();
+    return;
+  }
+  for (size_t v = 0; v < variants.size(); ++v) {
+    result.skipped[v] = v != first && variants[v].withoutPins > selections[first].best().seconds;
+    if (result.skipped[v]) result.reasons[v] = "its best plan without pins is slower";
+  }
+}
+
 }  // namespace
 
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model) {
   const Stopwatch whole;
-  VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size())};
+  VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size()), .skipped = std::vector<bool>(variants.size(), false)};
   std::vector<Selection> selections(variants.size());
+  skipSlower(variants, model, selections, result);
   // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
   forEachSolvable(result.reasons, [&](size_t v) {
+    if (!selections[v].graph->bestPath.empty()) return;
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
     selections[v] = isTied ? solveTied(variants[v].problem, model, variants[v].options)

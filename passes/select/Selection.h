@@ -151,14 +151,17 @@ Selection select(Problem problem, const CostModel &model, const Options &options
 struct VariantProblem {
   Problem problem;
   Options options;
+  double withoutPins = 0;  ///< seconds of its best plan if no tensor is pinned, which none with pins beats; 0: not known
 };
 /// Selects in every variant, on all processors; results in the order given, as select() gives them, except that a variant
 /// that cannot be faster than the best plan of another, by the bound of what was cut, is only searched roughly (Statistics::isBeyondBest).
 /// A variant without any plan (a memory limit, a pin, a forced fusion that it cannot take) does not stop the others: its
-/// entry is empty and `reasons` says why. Only when no variant has a plan, Error(unsupported) lists all reasons.
+/// entry is empty and `reasons` says why. So is that of a variant whose best plan without pins is slower than the plan with pins of the
+/// variant that is best without: it is `skipped`. Only when no variant has a plan, Error(unsupported) lists all reasons.
 struct VariantSelections {
   std::vector<std::optional<Selection>> solved;  ///< one per variant
   std::vector<std::string> reasons;              ///< one per variant; empty where solved
+  std::vector<bool> skipped;                     ///< one per variant
 };
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model);
 

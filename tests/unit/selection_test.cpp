@@ -231,6 +231,34 @@ TEST_CASE("what-if answers equal new selections under the same restriction") {
   }
 }
 
+TEST_CASE("with pins, variants that are slower without are not searched, and the best plan is the same") {
+  std::mt19937_64 random(17);
+  int skipped = 0;
+  for (int round = 0; round < 20; ++round) {
+    const HashedPrices prices(random());
+    std::vector<select::VariantProblem> free, pinned;
+    for (int variant = 0; variant < 4; ++variant) free.push_back({.problem = randomProblem(random), .options = everything()});
+    pinned = free;
+    for (size_t v = 0; v < free.size(); ++v) {
+      pinned[v].withoutPins = select::select(free[v].problem, prices, everything()).best().seconds;
+      const auto temporary = std::ranges::find_if(pinned[v].problem.tensors, [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
+      if (temporary != pinned[v].problem.tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
+    }
+    double best = INFINITY;
+    for (const select::VariantProblem &one : pinned) best = std::min(best, select::select(one.problem, prices, everything()).best().seconds);
+    const select::VariantSelections selections = select::selectVariants(pinned, prices);
+    double found = INFINITY;
+    for (size_t v = 0; v < pinned.size(); ++v) {
+      REQUIRE(selections.solved[v].has_value() == !selections.skipped[v]);
+      skipped += selections.skipped[v];
+      if (selections.skipped[v]) CHECK(pinned[v].withoutPins > best);
+      else found = std::min(found, selections.solved[v]->best().seconds);
+    }
+    CHECK(found == Approx(best).epsilon(1e-12));
+  }
+  CHECK(skipped > 10);
+}
+
 TEST_CASE("ops that cannot be fused as asked are named") {
   const HashedPrices prices(1);
   Options options = everything();
