@@ -4,6 +4,7 @@
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
+#include "kernel/LibraryEpilogue.h"
 
 #include <algorithm>
 #include <numeric>
@@ -194,11 +195,18 @@ struct Describe {
                        knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
   }
   std::string operator()(const ViewKnobs &) const { return "view, no kernel"; }
+  /// ", epilogue gelu_bias"; empty for the product alone.
+  std::string epilogue() const {
+    if (kernel.body.size() < 2) return "";
+    const LibraryFormAnswer answer = libraryForm(kernel);
+    return answer.form ? ", epilogue " + describe(*answer.form) : "";
+  }
   std::string operator()(const LibraryKnobs &knobs) const {
-    if (knobs.algorithm < 0) return "cuBLASLt, first candidate of its heuristic";
+    const std::string with = epilogue();
+    if (knobs.algorithm < 0) return fmt::format("cuBLASLt{}, first candidate of its heuristic", with);
     LibraryKnobs attributes = knobs;
     attributes.libraryVersion = 0;
-    return fmt::format("cuBLASLt {}, {}", libraryVersionText(knobs.libraryVersion), libraryAttributesText(attributes, ", "));
+    return fmt::format("cuBLASLt {}{}, {}", libraryVersionText(knobs.libraryVersion), with, libraryAttributesText(attributes, ", "));
   }
 };
 

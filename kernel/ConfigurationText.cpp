@@ -221,21 +221,25 @@ std::string strideText(const MatrixProduct &product) {
                      product.strideBn, product.batchStrideB, product.strideCm, product.strideCn, product.batchStrideC);
 }
 
-std::string productLine(const MatrixProduct &product, const Knobs &knobs) {
-  return fmt::format("{} {}{}", familyOf(knobs), strideText(product), knobsText(knobs, nullptr));
+std::string productLine(std::string_view place, const Knobs &knobs) {
+  return fmt::format("{} {}{}", familyOf(knobs), place, knobsText(knobs, nullptr));
 }
+std::string productLine(const MatrixProduct &product, const Knobs &knobs) { return productLine(strideText(product), knobs); }
 
 bool isTimedAsProduct(const Kernel &kernel, std::string_view family) { return isProductFamily(family) && kernel.body.size() == 1; }
 
+std::string placeText(const Kernel &kernel, const Configuration &configuration) {
+  if (!isTimedAsProduct(kernel, familyOf(configuration.knobs))) return layoutsText(kernel, configuration);
+  const auto product = matrixProduct(kernel, configuration);
+  if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
+  return strideText(*product);
+}
+
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
-  const std::string_view family = familyOf(configuration.knobs);
-  if (isTimedAsProduct(kernel, family)) {
-    const auto product = matrixProduct(kernel, configuration);
-    if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
-    return productLine(*product, configuration.knobs);
-  }
+  const std::string place = placeText(kernel, configuration);
+  if (isProductFamily(familyOf(configuration.knobs))) return productLine(place, configuration.knobs);
   const CanonicalNames names(kernel);
-  return fmt::format("{} {}{}", family, layoutsText(kernel, configuration), knobsText(configuration.knobs, &names));
+  return fmt::format("{} {}{}", familyOf(configuration.knobs), place, knobsText(configuration.knobs, &names));
 }
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {

@@ -37,6 +37,10 @@ bool isTimedAsProduct(const Kernel &kernel, std::string_view family);
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration);
 /// The same for a product whose strides are known.
 std::string productLine(const MatrixProduct &product, const Knobs &knobs);
+/// The same for a kernel in a product family whose middle part is known.
+std::string productLine(std::string_view place, const Knobs &knobs);
+/// The middle part of a line: layouts, or the strides of what is timed as a product.
+std::string placeText(const Kernel &kernel, const Configuration &configuration);
 /// The subject that the configuration is timed for.
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration);
 

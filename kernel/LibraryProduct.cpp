@@ -19,6 +19,8 @@ bool isMatrix(int64_t rows, int64_t rowStride, int64_t columns, int64_t columnSt
          hasLeadingDimension(columns, columnStride, rows, rowStride);
 }
 
+constexpr int64_t auxiliaryAlignment = 8;  ///< elements between the rows, and between members of the batch (cublasLt.h)
+
 struct Strided {
   int64_t rows, rowStride, columns, columnStride, batchStride;
 
@@ -50,6 +52,41 @@ ColumnMajorProduct columnMajor(const MatrixProduct &shape) {
           .isSwapped = true};
 }
 
+namespace {
+
+/// Of a matrix of the result's shape: unit stride where the result has it.
+std::string placeRefusal(const MatrixProduct &shape, const GroupStrides &strides, std::string_view name) {
+  const Strided matrix{shape.m, strides.m, shape.n, strides.n, strides.batch};
+  const bool liesAsResult = columnMajor(shape).isSwapped ? matrix.transposed().isColumnMajor() : matrix.isColumnMajor();
+  return liesAsResult ? "" : fmt::format("the {} is not contiguous along the rows of the result", name);
+}
+
+std::string epilogueRefusal(const LibraryProduct &product) {
+  const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
+  if (product.beta != 0)
+    if (std::string reason = placeRefusal(product.shape, product.residual, "residual"); !reason.empty()) return reason;
+  if (traits.writesGradient && product.shape.batch > 1) return "a sum over a batch of products";
+  if (!traits.readsAuxiliary && !traits.writesAuxiliary) return "";
+  if (std::string reason = placeRefusal(product.shape, product.auxiliary, "operand of GELU"); !reason.empty()) return reason;
+  const ColumnMajorMatrix auxiliary = columnMajorBeside(product.shape, product.auxiliary);
+  if (auxiliary.leadingDimension % auxiliaryAlignment != 0 || auxiliary.batchStride % auxiliaryAlignment != 0)
+    return fmt::format("the operand of GELU has rows of {} elements; the library takes multiples of {}", auxiliary.leadingDimension, auxiliaryAlignment);
+  return "";
+}
+
+}  // namespace
+
+ColumnMajorMatrix columnMajorBeside(const MatrixProduct &shape, const GroupStrides &strides) {
+  const Strided matrix{shape.m, strides.m, shape.n, strides.n, shape.batch > 1 ? strides.batch : 0};
+  return columnMajor(shape).isSwapped ? matrix.transposed().stored() : matrix.stored();
+}
+
+int64_t vectorExtent(const LibraryProduct &product) {
+  if (product.epilogue == LibraryEpilogue::bgradA) return product.shape.m;
+  if (product.epilogue == LibraryEpilogue::bgradB) return product.shape.n;
+  return columnMajor(product.shape).isSwapped ? product.shape.n : product.shape.m;
+}
+
 std::string libraryRefusal(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
   if (product.dtype != DType::f16 && product.dtype != DType::bf16 && product.dtype != DType::f32)
@@ -62,26 +99,99 @@ std::string libraryRefusal(const LibraryProduct &product) {
   if (!isMatrix(shape.k, shape.strideBk, shape.n, shape.strideBn)) return refused("B");
   if (!isMatrix(shape.m, shape.strideCm, shape.n, shape.strideCn)) return refused("C");
   if (shape.batch > 1 && shape.batchStrideC < 1) return "the members of the batch write one matrix";
+  return epilogueRefusal(product);
+}
+
+namespace {
+
+/// Why the values of a kernel are not of one element type; empty if they are.
+std::string typeRefusal(const Kernel &kernel) {
+  const DType type = kernel.values[size_t(kernel.outputs.at(0))].dtype;
+  const auto refusalOf = [&](int value) {
+    const Value &other = kernel.values[size_t(value)];
+    return other.dtype == type ? "" : fmt::format("'{}' is {}, the result {}; a library product has one element type", other.name, nameOf(other.dtype), nameOf(type));
+  };
+  for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
+    for (const int value : *values)
+      if (std::string refusal = refusalOf(value); !refusal.empty()) return refusal;
   return "";
 }
 
+/// Derives the epilogue's tensors from their layouts.
+class Placement {
+public:
+  Placement(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration)
+      : kernel(kernel), form(form), configuration(configuration) {}
+
+  LibraryProductAnswer answer() {
+    if (std::string refusal = typeRefusal(kernel); !refusal.empty()) return {.refusal = std::move(refusal)};
+    const auto shape = matrixProduct(kernel, configuration);
+    if (!shape) return {.refusal = "its layouts map to no batched strided matrix product"};
+    product = {.shape = *shape, .dtype = kernel.values[size_t(form.result)].dtype, .alpha = form.alpha, .epilogue = form.epilogue, .beta = form.beta};
+    for (const auto place : {&Placement::placeResult, &Placement::placeResidual, &Placement::placeAuxiliary})
+      if (!(this->*place)()) return {.refusal = "a tensor of the epilogue does not lie as the product's axes do"};
+    if (std::string refusal = libraryRefusal(product); !refusal.empty()) return {.refusal = std::move(refusal)};
+    for (const int vector : {form.bias, form.gradient})
+      if (std::string refusal = vectorRefusal(vector); !refusal.empty()) return {.refusal = std::move(refusal)};
+    return {.product = product};
+  }
+
+private:
+  const Layout &layoutOf(int value) const {
+    const auto input = std::ranges::find(kernel.inputs, value);
+    if (input != kernel.inputs.end()) return configuration.inputs.at(size_t(input - kernel.inputs.begin()));
+    return configuration.outputs.at(size_t(std::ranges::find(kernel.outputs, value) - kernel.outputs.begin()));
+  }
+  std::optional<GroupStrides> stridesOfValue(int value) const { return groupStrides(kernel, configuration, value, layoutOf(value)); }
+
+  /// matrixProduct() takes the first output for the result.
+  bool placeResult() {
+    if (form.result == kernel.outputs[0]) return true;
+    const auto strides = stridesOfValue(form.result);
+    if (!strides) return false;
+    product.shape.batchStrideC = strides->batch;
+    product.shape.strideCm = strides->m;
+    product.shape.strideCn = strides->n;
+    return true;
+  }
+  bool placeResidual() { return form.residual < 0 || place(form.residual, product.residual); }
+  bool placeAuxiliary() { return form.auxiliary < 0 || place(form.auxiliary, product.auxiliary); }
+  bool place(int value, GroupStrides &strides) {
+    const auto found = stridesOfValue(value);
+    if (found) strides = *found;
+    return found.has_value();
+  }
+
+  /// Vectors are packed; but for sums of an operand they run along the rows of the result.
+  std::string vectorRefusal(int value) const {
+    if (value < 0) return "";
+    const auto strides = stridesOfValue(value);
+    if (!strides) return fmt::format("'{}' does not lie as the product's axes do", kernel.values[size_t(value)].name);
+    const bool isOfOperand = form.epilogue == LibraryEpilogue::bgradA || form.epilogue == LibraryEpilogue::bgradB;
+    const bool isAlongN = isOfOperand ? form.epilogue == LibraryEpilogue::bgradB : columnMajor(product.shape).isSwapped;
+    const int64_t stride = isAlongN ? strides->n : strides->m;
+    if (stride == 1 && strides->batch == 0 && (isAlongN ? strides->m : strides->n) == 0) return "";
+    return fmt::format("'{}' does not run along the axis in which the result is contiguous", kernel.values[size_t(value)].name);
+  }
+
+  const Kernel &kernel;
+  const LibraryForm &form;
+  const Configuration &configuration;
+  LibraryProduct product;
+};
+
+}  // namespace
+
+LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration) {
+  return Placement(kernel, form, configuration).answer();
+}
+
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration) {
-  const auto values = contractionValues(kernel);
-  if (!values || kernel.body.size() != 1)
-    throw Error::unsupported("kernel '{}': a library product takes one contraction of two operands and nothing else", kernel.name);
-  const auto shape = matrixProduct(kernel, configuration);
-  if (!shape) throw Error::unsupported("kernel '{}': its layouts map to no batched strided matrix product", kernel.name);
-  const auto scale = kernel.body[0].attributes.find("scale");
-  const LibraryProduct product{.shape = *shape,
-                               .dtype = kernel.values[(*values)[2]].dtype,
-                               .alpha = scale == kernel.body[0].attributes.end() ? 1.0 : std::get<double>(scale->second)};
-  for (const int value : *values)
-    if (kernel.values[value].dtype != product.dtype)
-      throw Error::unsupported("kernel '{}': '{}' is {}, the result {}; a library product has one element type", kernel.name,
-                               kernel.values[value].name, nameOf(kernel.values[value].dtype), nameOf(product.dtype));
-  if (const std::string reason = libraryRefusal(product); !reason.empty())
-    throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, reason);
-  return product;
+  const LibraryFormAnswer form = libraryForm(kernel);
+  if (!form.form) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, form.refusal);
+  const LibraryProductAnswer answer = asLibraryProduct(kernel, *form.form, configuration);
+  if (!answer.product) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, answer.refusal);
+  return *answer.product;
 }
 
 }  // namespace weft

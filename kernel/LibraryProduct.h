@@ -1,8 +1,12 @@
 // One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one
-// of their two axes, one element type, and a factor. Derived from kernel + configuration, stored in the plan, run without
-// either.
+// of their two axes, one element type, a factor, and an epilogue. Derived from kernel + configuration, stored in the plan, run
+// without either.
+//
+// Invariant: D, the residual and what GELU is applied to are contiguous along one axis, the rows of D in the library's terms, and
+// vectors run along these rows.
 #pragma once
 
+#include "kernel/LibraryEpilogue.h"
 #include "kernel/MatrixProduct.h"
 
 #include <optional>
@@ -10,17 +14,29 @@
 
 namespace weft {
 
-/// C = alpha A B for every member of the batch; A is m x k, B k x n, C m x n, accumulated in fp32.
+/// D = epilogue(alpha A B + beta R) for every member of the batch; A is m x k, B k x n, D m x n, accumulated in fp32. D is C of the
+/// shape; R, the residual, and the auxiliary tensor are m x n, too.
 struct LibraryProduct {
   MatrixProduct shape;
-  DType dtype = DType::f32;  ///< of A, B and C
+  DType dtype = DType::f32;  ///< of all tensors
   double alpha = 1;          ///< `scale` of the contraction
+  LibraryEpilogue epilogue = LibraryEpilogue::none;
+  double beta = 0;           ///< 0: there is no residual
+  GroupStrides residual = {}, auxiliary = {};  ///< where there are such tensors
   bool operator==(const LibraryProduct &) const = default;
+
+  bool isPlain() const { return epilogue == LibraryEpilogue::none && beta == 0; }
 };
 
 /// Why a library that takes one leading dimension an operand cannot compute it; empty if it can.
 std::string libraryRefusal(const LibraryProduct &product);
 
+/// The product that a kernel is under its layouts, or why it is none.
+struct LibraryProductAnswer {
+  std::optional<LibraryProduct> product = {};
+  std::string refusal = {};
+};
+LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration);
 /// Throws Error(unsupported) naming the kernel and the reason when it is no single product under these layouts.
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration);
 
@@ -38,5 +54,9 @@ struct ColumnMajorProduct {
 };
 /// Expects a product that is not refused.
 ColumnMajorProduct columnMajor(const MatrixProduct &shape);
+/// Another matrix of the result's shape, in the orientation that the result has.
+ColumnMajorMatrix columnMajorBeside(const MatrixProduct &shape, const GroupStrides &strides);
+/// The extent of vectors of the epilogue: rows of the result, or of what is summed.
+int64_t vectorExtent(const LibraryProduct &product);
 
 }  // namespace weft

@@ -36,6 +36,20 @@ struct OperandStrides {
   }
 };
 
+OperandStrides stridesOf(const Kernel &kernel, int value, const Layout &layout) {
+  return {kernel, value, stridesOf(layout, extentsOf(kernel, value))};
+}
+
+/// Slowest first. The common order is that of any operand that has the group.
+ContractionGroups orderedGroups(const Kernel &kernel, const std::array<int, 3> &values, const OperandStrides &a, const OperandStrides &b) {
+  ContractionGroups groups = contractionGroups(kernel, values);
+  const std::array<const OperandStrides *, contractionGroupCount> owner = {&a, &a, &b, &a};
+  for (size_t group = 0; group < contractionGroupCount; ++group)
+    std::sort(groups[group].begin(), groups[group].end(),
+              [&](int x, int y) { return owner[group]->along(x) > owner[group]->along(y); });
+  return groups;
+}
+
 int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
   int64_t product = 1;
   for (int axis : group) product *= kernel.axes[axis].extent;
@@ -81,17 +95,9 @@ std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configura
   const auto isStored = [&](int axis) { return runsAlong(kernel, kernel.outputs[0], axis) || kernel.axes[axis].extent == 1; };
   if (!std::all_of(axesOfC.begin(), axesOfC.end(), isStored)) return std::nullopt;
   const Layout &layoutA = configuration.inputs[inputs.a], &layoutB = configuration.inputs[inputs.b];
-  const auto operand = [&](int value, const Layout &layout) {
-    return OperandStrides{kernel, value, stridesOf(layout, extentsOf(kernel, value))};
-  };
-  const OperandStrides a = operand((*values)[0], layoutA), b = operand((*values)[1], layoutB),
-                       c = operand(kernel.outputs[0], configuration.outputs[0]);
-  ContractionGroups groups = contractionGroups(kernel, *values);
-  // The common order is that of any operand that has the group.
-  const std::array<const OperandStrides *, contractionGroupCount> owner = {&a, &a, &b, &a};
-  for (size_t group = 0; group < contractionGroupCount; ++group)
-    std::sort(groups[group].begin(), groups[group].end(),
-              [&](int x, int y) { return owner[group]->along(x) > owner[group]->along(y); });
+  const OperandStrides a = stridesOf(kernel, (*values)[0], layoutA), b = stridesOf(kernel, (*values)[1], layoutB),
+                       c = stridesOf(kernel, kernel.outputs[0], configuration.outputs[0]);
+  const ContractionGroups groups = orderedGroups(kernel, *values, a, b);
   const auto am = a.merged(groups[mGroup]), ak = a.merged(groups[kGroup]), ab = a.merged(groups[batchGroup]);
   const auto bk = b.merged(groups[kGroup]), bn = b.merged(groups[nGroup]), bb = b.merged(groups[batchGroup]);
   const auto cm = c.merged(groups[mGroup]), cn = c.merged(groups[nGroup]), cb = c.merged(groups[batchGroup]);
@@ -100,6 +106,23 @@ std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configura
                        .n = extentOf(kernel, groups[nGroup]), .k = extentOf(kernel, groups[kGroup]),
                        .batchStrideA = *ab, .batchStrideB = *bb, .batchStrideC = *cb,
                        .strideAm = *am, .strideAk = *ak, .strideBk = *bk, .strideBn = *bn, .strideCm = *cm, .strideCn = *cn};
+}
+
+std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration, int value, const Layout &layout) {
+  const auto values = contractionValues(kernel);
+  if (!values) return std::nullopt;
+  const ProductInputs inputs = productInputs(kernel);
+  const ContractionGroups groups = orderedGroups(kernel, *values, stridesOf(kernel, (*values)[0], configuration.inputs.at(inputs.a)),
+                                                 stridesOf(kernel, (*values)[1], configuration.inputs.at(inputs.b)));
+  const OperandStrides strides = stridesOf(kernel, value, layout);
+  const auto along = [&](ContractionGroup group) -> std::optional<int64_t> {
+    const auto present = std::ranges::count_if(groups[group], [&](int axis) { return runsAlong(kernel, value, axis); });
+    if (present == 0) return 0;
+    return present == std::ssize(groups[group]) ? strides.merged(groups[group]) : std::nullopt;
+  };
+  const auto batch = along(batchGroup), m = along(mGroup), n = along(nGroup);
+  if (!batch || !m || !n) return std::nullopt;
+  return GroupStrides{.batch = *batch, .m = *m, .n = *n};
 }
 
 }  // namespace weft

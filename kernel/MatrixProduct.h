@@ -36,4 +36,13 @@ struct MatrixProduct {
 /// the axes of C (kernel/ContractionRegion.h), and C lies as the kernel's first output does.
 std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);
 
+/// Element strides of a value along the merged groups of a product; 0 along those that it does not have.
+struct GroupStrides {
+  int64_t batch = 0, m = 0, n = 0;
+  auto operator<=>(const GroupStrides &) const = default;
+};
+/// Of a value over axes of C, under a layout of its own, in the order of axes that the product's operands have. Nothing where it
+/// has part of a group only, or where a group does not merge.
+std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration, int value, const Layout &layout);
+
 }  // namespace weft

@@ -53,6 +53,17 @@ struct PlanParameter {
   bool operator==(const PlanParameter &) const = default;
 };
 
+/// What the library does to a product before it stores it (kernel/LibraryEpilogue.h), with tensors of the plan; -1: none.
+struct PlanLibraryEpilogue {
+  std::string kind;            ///< the library's name for it: "gelu_aux_bias"; "none" where a residual is added and no more
+  double beta = 0;             ///< of the residual
+  int residual = -1;
+  int auxiliary = -1;          ///< what GELU was applied to: an input or an output of the kernel
+  int bias = -1, gradient = -1;
+  GroupStrides residualStrides = {}, auxiliaryStrides = {};
+  bool operator==(const PlanLibraryEpilogue &) const = default;
+};
+
 /// What a kernel of family "cublaslt" computes, in place of source and cubin: C = alpha A B for every member of a batch, by
 /// NVIDIA's library with the algorithm that the kernel's knobs name (libraryKnobs). A tensor's element zero is at its
 /// `offset`; strides are in elements.
@@ -61,6 +72,7 @@ struct PlanLibraryProduct {
   std::string dtype;           ///< of all three; products accumulate in fp32
   double alpha = 1;
   MatrixProduct shape;         ///< A is m x k, B k x n, C m x n
+  std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the product alone
   bool operator==(const PlanLibraryProduct &) const = default;
 };
 
@@ -150,7 +162,7 @@ struct Plan {
 bool isView(const PlanKernel &kernel);
 /// The algorithm of a library product. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
-/// The product without its tensors.
+/// The product without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
 LibraryProduct libraryProduct(const PlanLibraryProduct &product);
 
 nlohmann::json toJson(const Plan &plan);

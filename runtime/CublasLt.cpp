@@ -47,7 +47,28 @@ std::string textOf(const LibraryKnobs &knobs) {
 
 std::string textOf(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
-  return fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k, shape.batch, nameOf(product.dtype));
+  std::string text = fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k, shape.batch, nameOf(product.dtype));
+  if (product.epilogue != LibraryEpilogue::none) text += fmt::format(", epilogue {}", traitsOf(product.epilogue).name);
+  return product.beta == 0 ? text : text + ", residual";
+}
+
+/// What the library calls it, whose A and B may be ours swapped.
+EpilogueKind kindOf(LibraryEpilogue epilogue, bool isSwapped) {
+  switch (epilogue) {
+  case LibraryEpilogue::none: return kindNone;
+  case LibraryEpilogue::relu: return kindRelu;
+  case LibraryEpilogue::bias: return kindBias;
+  case LibraryEpilogue::reluBias: return kindReluBias;
+  case LibraryEpilogue::gelu: return kindGelu;
+  case LibraryEpilogue::geluBias: return kindGeluBias;
+  case LibraryEpilogue::geluAux: return kindGeluAux;
+  case LibraryEpilogue::geluAuxBias: return kindGeluAuxBias;
+  case LibraryEpilogue::dgelu: return kindDgelu;
+  case LibraryEpilogue::dgeluBgrad: return kindDgeluBgrad;
+  case LibraryEpilogue::bgradA: return isSwapped ? kindBgradRight : kindBgradLeft;
+  case LibraryEpilogue::bgradB: return isSwapped ? kindBgradLeft : kindBgradRight;
+  }
+  return kindNone;
 }
 
 }  // namespace
@@ -74,19 +95,21 @@ namespace {
 class Descriptors {
 public:
   Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
-      : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)) {
+      : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)), traits(traitsOf(product.epilogue)) {
     const Functions &call = this->library->call;
     check(call.createOperation(&operation, compute32F, real32F), "a product's descriptor");
-    set(transposeA, blas.left.isTransposed);
-    set(transposeB, blas.right.isTransposed);
+    set(transposeA, int32_t(blas.left.isTransposed ? transposed : plain));
+    set(transposeB, int32_t(blas.right.isTransposed ? transposed : plain));
     const int32_t batch = int32_t(product.shape.batch);
     create(left, blas.left, batch);
     create(right, blas.right, batch);
     create(result, blas.result, batch);
+    create(residual, product.beta == 0 ? blas.result : columnMajorBeside(product.shape, product.residual), batch);
+    if (product.epilogue != LibraryEpilogue::none) setEpilogue(product);
   }
   ~Descriptors() {
     const Functions &call = library->call;
-    for (Layout layout : {left, right, result})
+    for (Layout layout : {left, right, residual, result})
       if (layout) call.destroyLayout(layout);
     if (operation) call.destroyOperation(operation);
   }
@@ -107,7 +130,7 @@ public:
     for (const PreferenceAttribute alignment : {alignmentA, alignmentB, alignmentC, alignmentD}) prefer(alignment, addressAlignment);
     std::vector<HeuristicResult> results(size_t(std::max(requested, 1)));
     int returned = 0;
-    const Status status = call.heuristic(library->handle, operation, left, right, result, result, preference, int(results.size()),
+    const Status status = call.heuristic(library->handle, operation, left, right, residual, result, preference, int(results.size()),
                                          results.data(), &returned);
     results.resize(status == success ? size_t(returned) : 0);  // "not supported" is an empty list
     std::erase_if(results, [](const HeuristicResult &candidate) { return candidate.state != success; });
@@ -132,7 +155,7 @@ public:
       if (status != success) return refuse(fmt::format("attribute {} = {}", int(attribute.attribute), value), status);
     }
     HeuristicResult checked{};
-    status = call.checkAlgorithm(library->handle, operation, left, right, result, result, &algorithm, &checked);
+    status = call.checkAlgorithm(library->handle, operation, left, right, residual, result, &algorithm, &checked);
     if (status != success) return refuse("its check", status);
     checked.algorithm = algorithm;
     return checked;
@@ -157,15 +180,31 @@ public:
 
   const std::shared_ptr<const CublasLt::Library> library;
   const DataType type;
+  /// Tells the library where the epilogue's tensors are. The descriptor keeps addresses by value, a captured launch has its own.
+  void point(const ProductTensors &tensors) const {
+    if (traits.readsBias || traits.writesGradient) set(biasPointer, tensors.vector);
+    if (traits.readsAuxiliary || traits.writesAuxiliary) set(auxiliaryPointer, tensors.auxiliary);
+  }
+
   const ColumnMajorProduct blas;
+  const LibraryEpilogueTraits &traits;
   Operation operation = nullptr;
-  Layout left = nullptr, right = nullptr, result = nullptr;
+  Layout left = nullptr, right = nullptr, residual = nullptr, result = nullptr;
 
 private:
   void check(Status status, const char *what) const { library->check(status, what); }
-  void set(OperationAttribute attribute, bool isTransposed) {
-    const int32_t value = isTransposed ? transposed : plain;
-    check(library->call.setOperation(operation, attribute, &value, sizeof value), "a transposition");
+  template <typename Value>
+  void set(OperationAttribute attribute, Value value) const {
+    check(library->call.setOperation(operation, attribute, &value, sizeof value), "an attribute of a product");
+  }
+  /// From addresses the heuristic takes nothing but their alignment.
+  void setEpilogue(const LibraryProduct &product) {
+    set(epilogueKind, uint32_t(kindOf(product.epilogue, blas.isSwapped)));
+    point({.auxiliary = addressAlignment, .vector = addressAlignment});
+    if (!traits.readsAuxiliary && !traits.writesAuxiliary) return;
+    const ColumnMajorMatrix auxiliary = columnMajorBeside(product.shape, product.auxiliary);
+    set(auxiliaryLeadingDimension, auxiliary.leadingDimension);
+    if (product.shape.batch > 1) set(auxiliaryBatchStride, auxiliary.batchStride);
   }
   void create(Layout &layout, const ColumnMajorMatrix &matrix, int32_t batch) {
     const Functions &call = library->call;
@@ -180,10 +219,10 @@ private:
 
 struct PreparedProduct::State {
   State(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
-      : descriptors(std::move(library), product), alpha(float(product.alpha)) {}
+      : descriptors(std::move(library), product), alpha(float(product.alpha)), beta(float(product.beta)) {}
 
   Descriptors descriptors;
-  float alpha;
+  float alpha, beta;
   HeuristicResult chosen{};
   LibraryKnobs knobs;
   std::string warning, kernel;
@@ -198,16 +237,16 @@ const LibraryKnobs &PreparedProduct::algorithm() const { return state->knobs; }
 int64_t PreparedProduct::workspaceBytes() const { return int64_t(state->chosen.workspaceBytes); }
 const std::string &PreparedProduct::warning() const { return state->warning; }
 
-void PreparedProduct::enqueue(cuda::DevicePointer a, cuda::DevicePointer b, cuda::DevicePointer c, cuda::DevicePointer workspace,
-                              cuda::StreamHandle *stream) const {
+void PreparedProduct::enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace, cuda::StreamHandle *stream) const {
   const Descriptors &product = state->descriptors;
   const auto pointer = [](cuda::DevicePointer address) { return reinterpret_cast<void *>(address); };
-  if (product.blas.isSwapped) std::swap(a, b);
-  const float beta = 0;  // C is not read
+  const bool isSwapped = product.blas.isSwapped;
+  const cuda::DevicePointer residual = state->beta == 0 ? tensors.result : tensors.residual;  // with beta 0 it is not read
+  product.point(tensors);
   const Status status = product.library->call.multiply(
-      product.library->handle, product.operation, &state->alpha, pointer(a), product.left, pointer(b), product.right, &beta,
-      pointer(c), product.result, pointer(c), product.result, &state->chosen.algorithm, pointer(workspace),
-      state->chosen.workspaceBytes, stream);
+      product.library->handle, product.operation, &state->alpha, pointer(isSwapped ? tensors.b : tensors.a), product.left,
+      pointer(isSwapped ? tensors.a : tensors.b), product.right, &state->beta, pointer(residual), product.residual,
+      pointer(tensors.result), product.result, &state->chosen.algorithm, pointer(workspace), state->chosen.workspaceBytes, stream);
   if (status != success)
     throw Error::checkFailed("kernel '{}': cuBLASLt {} does not run: {}", state->kernel, textOf(state->knobs),
                              product.library->call.statusName(status));

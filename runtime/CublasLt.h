@@ -25,6 +25,15 @@ struct CublasLtLocation {
 /// or named but does not load. Needs no GPU.
 CublasLtLocation findCublasLt();
 
+/// Addresses of the elements zero, multiples of 16 bytes; 0 where the product has no such tensor.
+struct ProductTensors {
+  cuda::DevicePointer a = 0, b = 0;
+  cuda::DevicePointer result = 0;
+  cuda::DevicePointer residual = 0;   ///< R; may be the result
+  cuda::DevicePointer auxiliary = 0;  ///< read or written (LibraryEpilogueTraits)
+  cuda::DevicePointer vector = 0;     ///< the bias, or the sum that is written
+};
+
 /// A product of known shape with its algorithm, ready to be enqueued any number of times, also while a stream is captured.
 class PreparedProduct {
 public:
@@ -38,10 +47,8 @@ public:
   int64_t workspaceBytes() const;
   /// Why another algorithm than the one asked for is used; empty if it is that one.
   const std::string &warning() const;
-  /// C = alpha A B on the stream. a, b, c: the addresses of the elements zero, multiples of 16 bytes.
-  /// Throws Error(checkFailed) with the library's reason.
-  void enqueue(cuda::DevicePointer a, cuda::DevicePointer b, cuda::DevicePointer c, cuda::DevicePointer workspace,
-               cuda::StreamHandle *stream) const;
+  /// The product and its epilogue on the stream. Throws Error(checkFailed) with the library's reason.
+  void enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace, cuda::StreamHandle *stream) const;
 
 private:
   friend class CublasLt;

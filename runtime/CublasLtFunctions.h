@@ -40,7 +40,30 @@ static_assert(sizeof(HeuristicResult) == 96);
 enum ComputeType : int { compute32F = 68 };                ///< cublasComputeType_t: fp32, no reduced precision
 enum DataType : int { real32F = 0, real16F = 2, real16BF = 14 };  ///< cudaDataType_t
 enum Transpose : int32_t { plain = 0, transposed = 1 };    ///< cublasOperation_t
-enum OperationAttribute : int { transposeA = 3, transposeB = 4 };
+enum OperationAttribute : int {
+  transposeA = 3,
+  transposeB = 4,
+  epilogueKind = 7,     ///< uint32_t, cublasLtEpilogue_t
+  biasPointer = 8,      ///< of a bias, or of the sum that is written
+  auxiliaryPointer = 11,
+  auxiliaryLeadingDimension = 12,
+  auxiliaryBatchStride = 13,
+};
+/// cublasLtEpilogue_t; sums of an operand name the library's own A and B.
+enum EpilogueKind : uint32_t {
+  kindNone = 1,
+  kindRelu = 2,
+  kindBias = 4,
+  kindReluBias = 6,
+  kindGelu = 32,
+  kindGeluBias = 36,
+  kindGeluAux = 160,
+  kindGeluAuxBias = 164,
+  kindDgelu = 192,
+  kindDgeluBgrad = 208,
+  kindBgradLeft = 256,
+  kindBgradRight = 512,
+};
 enum LayoutAttribute : int { batchCount = 5, batchOffset = 6 };
 enum PreferenceAttribute : int {
   maximumWorkspace = 1,

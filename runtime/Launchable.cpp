@@ -46,9 +46,15 @@ public:
       : plan(plan), operands(*kernel.library), workspaceBuffer(isPlanned ? kernel.workspaceBuffer : -1), product(std::move(product)) {}
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
-    const auto address = [&](int tensor) { return bindings.addressOf(plan.tensors[size_t(tensor)]); };
+    const auto address = [&](int tensor) { return tensor < 0 ? 0 : bindings.addressOf(plan.tensors[size_t(tensor)]); };
     const cuda::DevicePointer workspace = workspaceBuffer < 0 ? bindings.libraryWorkspace : bindings.buffers[size_t(workspaceBuffer)];
-    product.enqueue(address(operands.a), address(operands.b), address(operands.c), workspace, stream);
+    ProductTensors tensors{.a = address(operands.a), .b = address(operands.b), .result = address(operands.c)};
+    if (const auto &epilogue = operands.epilogue) {
+      tensors.residual = address(epilogue->residual);
+      tensors.auxiliary = address(epilogue->auxiliary);
+      tensors.vector = address(epilogue->bias >= 0 ? epilogue->bias : epilogue->gradient);
+    }
+    product.enqueue(tensors, workspace, stream);
   }
 
 private:

@@ -61,10 +61,15 @@ KernelJob kernelJobFrom(const json &object) {
   return job;
 }
 
+json toJson(const GroupStrides &strides) { return {strides.batch, strides.m, strides.n}; }
+GroupStrides groupStridesFrom(const json &numbers) { return {.batch = numbers.at(0), .m = numbers.at(1), .n = numbers.at(2)}; }
+
 json toJson(const ProductJob &job) {
   json numbers = json::array();
   for (const ProductMember &one : productMembers) numbers.push_back(job.product.shape.*one.member);
-  return {{"shape", numbers}, {"dtype", nameOf(job.product.dtype)}, {"alpha", job.product.alpha}, {"candidates", job.candidates}};
+  return {{"shape", numbers}, {"dtype", nameOf(job.product.dtype)}, {"alpha", job.product.alpha}, {"candidates", job.candidates},
+          {"epilogue", traitsOf(job.product.epilogue).name}, {"beta", job.product.beta}, {"residual", toJson(job.product.residual)},
+          {"auxiliary", toJson(job.product.auxiliary)}};
 }
 
 ProductJob productJobFrom(const json &object) {
@@ -74,6 +79,12 @@ ProductJob productJobFrom(const json &object) {
   if (!type) throw Error::checkFailed("a product of an unknown element type");
   job.product.dtype = *type;
   job.product.alpha = object.at("alpha");
+  const auto epilogue = parseLibraryEpilogue(object.at("epilogue").get<std::string>());
+  if (!epilogue) throw Error::checkFailed("a product with an unknown epilogue");
+  job.product.epilogue = *epilogue;
+  job.product.beta = object.at("beta");
+  job.product.residual = groupStridesFrom(object.at("residual"));
+  job.product.auxiliary = groupStridesFrom(object.at("auxiliary"));
   return job;
 }
 

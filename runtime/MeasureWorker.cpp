@@ -254,16 +254,49 @@ int64_t spanBytes(std::initializer_list<std::pair<int64_t, int64_t>> extentsAndS
   return (last + 1) * sizeOf(dtype);
 }
 
+/// Where the tensors of a product lie in one set of inputs and outputs.
+struct ProductPlaces {
+  explicit ProductPlaces(const LibraryProduct &product) {
+    const MatrixProduct &shape = product.shape;
+    const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
+    const auto bytesOf = [&](const GroupStrides &strides) {
+      return spanBytes({{shape.batch, strides.batch}, {shape.m, strides.m}, {shape.n, strides.n}}, product.dtype);
+    };
+    const int64_t vectorBytes = spanBytes({{vectorExtent(product), 1}}, product.dtype);
+    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, product.dtype));
+    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, product.dtype));
+    result = add(outputBytes, bytesOf({.batch = shape.batchStrideC, .m = shape.strideCm, .n = shape.strideCn}));
+    if (product.beta != 0) residual = add(inputBytes, bytesOf(product.residual));
+    isAuxiliaryWritten = traits.writesAuxiliary;
+    if (traits.readsAuxiliary || traits.writesAuxiliary) auxiliary = add(isAuxiliaryWritten ? outputBytes : inputBytes, bytesOf(product.auxiliary));
+    isVectorWritten = traits.writesGradient;
+    if (traits.readsBias || traits.writesGradient) vector = add(isVectorWritten ? outputBytes : inputBytes, vectorBytes);
+  }
+
+  ProductTensors at(cuda::DevicePointer inputs, cuda::DevicePointer outputs) const {
+    return {.a = inputs + uint64_t(a), .b = inputs + uint64_t(b), .result = outputs + uint64_t(result), .residual = inputs + uint64_t(residual),
+            .auxiliary = (isAuxiliaryWritten ? outputs : inputs) + uint64_t(auxiliary), .vector = (isVectorWritten ? outputs : inputs) + uint64_t(vector)};
+  }
+
+  int64_t inputBytes = 0, outputBytes = 0;
+
+private:
+  static int64_t add(int64_t &total, int64_t bytes) {
+    const int64_t start = total;
+    total += aligned(bytes);
+    return start;
+  }
+
+  int64_t a = 0, b = 0, result = 0, residual = 0, auxiliary = 0, vector = 0;
+  bool isAuxiliaryWritten = false, isVectorWritten = false;
+};
+
 /// Every candidate is tried once; those that are not hopeless are measured against each other, best guesses first.
 MeasureReply Worker::measureProduct(const ProductJob &job) {
   constexpr size_t together = 16;
   MeasureReply reply;
-  const MatrixProduct &shape = job.product.shape;
-  const DType dtype = job.product.dtype;
-  const int64_t a = spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, dtype),
-                b = spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, dtype),
-                c = spanBytes({{shape.batch, shape.batchStrideC}, {shape.m, shape.strideCm}, {shape.n, shape.strideCn}}, dtype);
-  const int64_t inputStride = aligned(a) + aligned(b), outputStride = aligned(c);
+  const ProductPlaces places(job.product);
+  const int64_t inputStride = places.inputBytes, outputStride = places.outputBytes;
   const int sets = setsForColdL2(inputStride + outputStride, context.gpu().l2Bytes);
   std::vector<LibraryKnobs> candidates;
   reply.results.resize(1);
@@ -292,9 +325,9 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
     attempt(result, [&] {
       prepared[i] = std::make_unique<PreparedProduct>(library->prepare(job.product, candidates[i], "product"));
       if (!prepared[i]->warning().empty()) throw Error::unsupported("{}", prepared[i]->warning());
-      const auto enqueue = [this, product = prepared[i].get(), a, inputStride, outputStride](cuda::StreamHandle *handle, int set) {
-        const cuda::DevicePointer inputs = pools.inputs.address() + uint64_t(set * inputStride);
-        product->enqueue(inputs, inputs + uint64_t(aligned(a)), pools.outputs.address() + uint64_t(set * outputStride), workspace.address(), handle);
+      const auto enqueue = [this, &places, product = prepared[i].get(), inputStride, outputStride](cuda::StreamHandle *handle, int set) {
+        product->enqueue(places.at(pools.inputs.address() + uint64_t(set * inputStride), pools.outputs.address() + uint64_t(set * outputStride)),
+                         workspace.address(), handle);
       };
       entrants.push_back({.subject = {.name = "product", .enqueue = enqueue, .sets = sets, .bytesPerSet = inputStride + outputStride},
                           .result = &result});

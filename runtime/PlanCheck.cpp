@@ -46,6 +46,7 @@ public:
       checkOperand(product, product.a, {shape.m, shape.k}, {shape.strideAm, shape.strideAk}, shape.batchStrideA, place);
       checkOperand(product, product.b, {shape.k, shape.n}, {shape.strideBk, shape.strideBn}, shape.batchStrideB, place);
       checkOperand(product, product.c, {shape.m, shape.n}, {shape.strideCm, shape.strideCn}, shape.batchStrideC, place);
+      if (product.epilogue) checkEpilogue(product, *product.epilogue, place);
     }
   }
 
@@ -95,12 +96,48 @@ private:
 
   void checkLibrary(const PlanKernel &kernel, const PlanLibraryProduct &product, const std::string &place) const {
     require(kernel.source.empty() && kernel.cubin.empty(), place, "a library product has neither source nor cubin");
-    const bool readsBoth = kernel.inputs == std::vector{product.a, product.b} || kernel.inputs == std::vector{product.b, product.a};
-    require(readsBoth && kernel.outputs == std::vector{product.c}, place, "a, b and c are not the kernel's inputs and output");
     require(std::isfinite(product.alpha), place, "alpha is not finite");
-    const std::string refusal = libraryRefusal(libraryProduct(product));
+    const LibraryProduct asked = libraryProduct(product);
+    std::vector<int> inputs{product.a, product.b}, outputs{product.c};
+    if (product.epilogue) addTensors(*product.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
+    const auto sorted = [](std::vector<int> list) {
+      std::ranges::sort(list);
+      return list;
+    };
+    require(sorted(kernel.inputs) == sorted(inputs) && sorted(kernel.outputs) == sorted(outputs), place,
+            product.epilogue ? "its tensors are not the kernel's inputs and outputs" : "a, b and c are not the kernel's inputs and output");
+    const std::string refusal = libraryRefusal(asked);
     require(refusal.empty(), place, refusal);
     libraryKnobs(kernel);
+  }
+
+  /// Just the tensors that the epilogue has.
+  void addTensors(const PlanLibraryEpilogue &epilogue, const LibraryEpilogueTraits &traits, std::vector<int> &inputs, std::vector<int> &outputs,
+                  const std::string &place) const {
+    const auto add = [&](const char *name, int tensor, bool isRead, bool isWritten) {
+      require((tensor >= 0) == (isRead || isWritten), place, fmt::format("epilogue {} {} tensor \"{}\"", epilogue.kind,
+                                                                         isRead || isWritten ? "lacks its" : "has no", name));
+      if (isRead) inputs.push_back(tensor);
+      if (isWritten) outputs.push_back(tensor);
+    };
+    require(std::isfinite(epilogue.beta), place, "beta is not finite");
+    add("residual", epilogue.residual, epilogue.beta != 0, false);
+    add("auxiliary", epilogue.auxiliary, traits.readsAuxiliary, traits.writesAuxiliary);
+    add("bias", epilogue.bias, traits.readsBias, false);
+    add("gradient", epilogue.gradient, false, traits.writesGradient);
+  }
+
+  void checkEpilogue(const PlanLibraryProduct &product, const PlanLibraryEpilogue &epilogue, const std::string &place) const {
+    const MatrixProduct &shape = product.shape;
+    const auto checkMatrix = [&](int tensor, const GroupStrides &strides) {
+      if (tensor >= 0) checkOperand(product, tensor, {shape.m, shape.n}, {strides.m, strides.n}, strides.batch, place);
+    };
+    checkMatrix(epilogue.residual, epilogue.residualStrides);
+    checkMatrix(epilogue.auxiliary, epilogue.auxiliaryStrides);
+    PlanLibraryProduct one = product;  // all members of a batch share a vector
+    one.shape.batch = 1;
+    for (const int vector : {epilogue.bias, epilogue.gradient})
+      if (vector >= 0) checkOperand(one, vector, {vectorExtent(libraryProduct(product)), 1}, {1, 0}, 0, place);
   }
 
   /// A library reads and writes where it is told: as many elements as the tensor has, and none beyond its last.

@@ -3,6 +3,7 @@
 #include "runtime/Artifact.h"
 
 #include "kernel/Error.h"
+#include "kernel/Nearest.h"
 #include "kernel/ProductMembers.h"
 
 #include <concepts>
@@ -60,6 +61,23 @@ void members(auto &&visit, Is<MatrixProduct> auto &shape) {
   for (const auto &[name, member] : productMembers) visit(name, shape.*member);
 }
 
+void members(auto &&visit, Is<GroupStrides> auto &strides) {
+  visit("batch", strides.batch);
+  visit("m", strides.m);
+  visit("n", strides.n);
+}
+
+void members(auto &&visit, Is<PlanLibraryEpilogue> auto &epilogue) {
+  visit("kind", epilogue.kind);
+  visit("beta", epilogue.beta);
+  visit("residual", epilogue.residual);
+  visit("auxiliary", epilogue.auxiliary);
+  visit("bias", epilogue.bias);
+  visit("gradient", epilogue.gradient);
+  visit("residualStrides", epilogue.residualStrides);
+  visit("auxiliaryStrides", epilogue.auxiliaryStrides);
+}
+
 void members(auto &&visit, Is<PlanLibraryProduct> auto &product) {
   visit("a", product.a);
   visit("b", product.b);
@@ -67,6 +85,7 @@ void members(auto &&visit, Is<PlanLibraryProduct> auto &product) {
   visit("dtype", product.dtype);
   visit("alpha", product.alpha);
   visit("shape", product.shape);
+  visit("epilogue", product.epilogue);
 }
 
 void members(auto &&visit, Is<PlanPart> auto &part) {
@@ -304,7 +323,19 @@ LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
 LibraryProduct libraryProduct(const PlanLibraryProduct &product) {
   const auto dtype = parseDType(product.dtype);
   if (!dtype) throw Error::badInput("unknown dtype \"{}\" of a library product", product.dtype);
-  return {.shape = product.shape, .dtype = *dtype, .alpha = product.alpha};
+  LibraryProduct result{.shape = product.shape, .dtype = *dtype, .alpha = product.alpha};
+  if (!product.epilogue) return result;
+  const auto epilogue = parseLibraryEpilogue(product.epilogue->kind);
+  if (!epilogue) {
+    std::vector<std::string> names;
+    for (const LibraryEpilogueTraits &traits : libraryEpilogues()) names.emplace_back(traits.name);
+    throw Error::badInput("unknown epilogue \"{}\" of a library product{}", product.epilogue->kind, nearestAndKnown(product.epilogue->kind, names));
+  }
+  result.epilogue = *epilogue;
+  result.beta = product.epilogue->beta;
+  result.residual = product.epilogue->residualStrides;
+  result.auxiliary = product.epilogue->auxiliaryStrides;
+  return result;
 }
 
 json toJson(const Plan &plan) { return write(plan); }

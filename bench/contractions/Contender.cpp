@@ -137,7 +137,7 @@ void Contenders::addLibrary(const CublasLt &library) {
     if (!prepared.back().warning().empty()) continue;
     contenders.push_back({.name = "cuBLASLt", .isOurs = false, .enqueue = [this, chosen = &prepared.back()](cuda::StreamHandle *stream, int set) {
       const Set &buffers = memory[size_t(set)];
-      chosen->enqueue(buffers.a.address(), buffers.b.address(), buffers.c.address(), workspace.address(), stream);
+      chosen->enqueue({.a = buffers.a.address(), .b = buffers.b.address(), .result = buffers.c.address()}, workspace.address(), stream);
     }});
   }
 }

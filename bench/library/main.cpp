@@ -91,7 +91,7 @@ private:
     for (const PreparedProduct &one : prepared)
       subjects.push_back({.name = "candidate",
                           .enqueue = [&, chosen = &one](cuda::StreamHandle *stream, int) {
-                            chosen->enqueue(a.address(), b.address(), c.address(), workspace.address(), stream);
+                            chosen->enqueue({.a = a.address(), .b = b.address(), .result = c.address()}, workspace.address(), stream);
                           },
                           .bytesPerSet = a.bytes() + b.bytes() + c.bytes()});
     return subjects;

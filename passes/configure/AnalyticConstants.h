@@ -66,6 +66,9 @@ constexpr int64_t libraryAlignment = 16;  ///< bytes: what the tensor memory acc
 /// One step of k in a block, in elements, which does not overlap with the stores of its result: fits 512x512x64 x 128 in
 /// 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with the same bytes and flop (cuBLASLt runs).
 constexpr double libraryDepthStep = 64;
+/// An epilogue that was not measured costs this much more than the product and a kernel behind it at the copy rate: what it saves is
+/// not counted before it was seen.
+constexpr double libraryEpilogueUntriedFactor = 1.05;
 constexpr double libraryDepthUnit = 16;  ///< k of one tensor-core instruction
 /// m n / (m + n) of the smallest tile that reaches the peak: 128 x 128, one wave of which makes 2640x768x768 in 7.2 us
 /// (cuBLASLt runs). In proportion below (estimate).

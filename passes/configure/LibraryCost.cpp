@@ -77,17 +77,38 @@ double bestSeconds(const MatrixProduct &shape, const Units &units, const Device 
 
 }  // namespace
 
+namespace {
+
+/// Bytes that the product alone moves: A, B and D once.
+double productBytes(const LibraryProduct &product) {
+  const auto batch = [&](int64_t stride) { return stride == 0 ? 1.0 : static_cast<double>(product.shape.batch); };
+  const auto m = static_cast<double>(product.shape.m), n = static_cast<double>(product.shape.n), k = static_cast<double>(product.shape.k);
+  return static_cast<double>(sizeOf(product.dtype)) * (batch(product.shape.batchStrideA) * m * k + batch(product.shape.batchStrideB) * k * n +
+                                                       static_cast<double>(product.shape.batch) * m * n);
+}
+
+/// The kernel behind the product that the epilogue stands for: it reads D again, and everything else that the fused one moves.
+double secondsBehind(const Kernel &kernel, const LibraryProduct &product, const Device &device) {
+  const double result = static_cast<double>(sizeOf(product.dtype)) * static_cast<double>(product.shape.batch) * static_cast<double>(product.shape.m) *
+                        static_cast<double>(product.shape.n);
+  const double others = static_cast<double>(kernel.necessaryBytes()) - productBytes(product);
+  return device.launchSeconds + (2 * result + std::max(0.0, others)) / device.copyBandwidth;
+}
+
+}  // namespace
+
 Cost libraryCost(const Kernel &kernel, const Configuration &configuration, const LibraryKnobs &knobs, const Device &device) {
   const LibraryProduct product = libraryProduct(kernel, configuration);
   const Units units = unitsOf(product, knobs, device);
   const double computeSeconds = bestSeconds(product.shape, units, device);
   const auto necessary = static_cast<double>(kernel.necessaryBytes());
-  const double memorySeconds = necessary / device.copyBandwidth;
+  const double memorySeconds = (product.isPlain() ? necessary : productBytes(product)) / device.copyBandwidth;
   const double exposed = std::min(1.0, analytic::libraryDepthStep / static_cast<double>(product.shape.k));
   const double busySeconds = std::max(memorySeconds, computeSeconds);
   Cost cost{.seconds = device.launchSeconds + busySeconds + exposed * std::min(memorySeconds, computeSeconds),
             .bytesMoved = static_cast<int64_t>(necessary),
             .bound = Bound::memory};
+  if (!product.isPlain()) cost.seconds = analytic::libraryEpilogueUntriedFactor * (cost.seconds + secondsBehind(kernel, product, device));
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   else if (computeSeconds > memorySeconds) cost.bound = device.tensorFlops.contains(product.dtype) ? Bound::tensor : Bound::fma;
   return cost;

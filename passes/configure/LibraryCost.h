@@ -6,6 +6,8 @@
 // one, edges are padded to whole tiles, small tiles are less efficient, and long k may be split, which writes and reads
 // partial sums. Memory: every operand once. A block loads its first step of k before it computes, and stores after its
 // last: that part does not overlap. Rows that are no multiple of 16 bytes fall off the tensor memory accelerator.
+// A product with an epilogue costs as much as the product and a kernel behind it, and a little more: only a measured row says what
+// the epilogue saves.
 // Constants and their sources: AnalyticConstants.h. Checked against H200 figures in tests/unit/library_test.cpp.
 #pragma once
 

@@ -242,9 +242,19 @@ private:
            !std::all_of(flowTensor.consumers.begin(), flowTensor.consumers.end(), inside);
   }
 
+  /// The graph's order, but a contraction that needs no other op goes first: families know its kernels by that.
+  std::vector<int> bodyOrder() const {
+    std::vector<int> order = ops;
+    const auto isDefined = [&](int tensor) { return defined.contains(tensor); };
+    std::ranges::stable_partition(order, [&](int op) {
+      return flow.ops[op].operatorClass == OperatorClass::contraction && std::ranges::none_of(flow.ops[op].operands, isDefined);
+    });
+    return order;
+  }
+
   std::vector<int> leavingTensors() const {
     std::vector<int> tensors;
-    for (int op : ops)
+    for (int op : bodyOrder())
       for (int tensor : flow.ops[op].results)
         if (leavesKernel(tensor))
           tensors.push_back(tensor);
@@ -272,7 +282,7 @@ private:
       kernel.inputs.push_back(addValue(use));
       result.inputs.push_back(uses[use].tensor);
     }
-    for (int op : ops) {
+    for (int op : bodyOrder()) {
       kernel.body.push_back(bodyOf(op));
       result.spaces.push_back(spaceOf(op));
     }

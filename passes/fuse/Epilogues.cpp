@@ -1,4 +1,4 @@
-// Breadth first from every contraction over the readers of what the set computes, so that pairs come first.
+// Breadth first from every contraction over the readers of what the set computes, and sums beside it, so that pairs come first.
 #include "passes/fuse/Epilogues.h"
 
 #include "kernel/ContractionRegion.h"
@@ -35,7 +35,7 @@ private:
     while (!work.empty()) {
       const OpSet set = std::move(work.front());
       work.pop_front();
-      for (int reader : readersOf(set)) {
+      for (int reader : neighboursOf(set)) {
         OpSet both = unite(set, {reader});
         if (!tried.insert(both).second)
           continue;
@@ -50,14 +50,32 @@ private:
     keepBest(firstAttempt);
   }
 
-  std::set<int> readersOf(const OpSet &set) const {
-    std::set<int> readers;
+  /// Readers of what the set computes, and sums of what its contraction alone reads: the gradient of a bias beside that of weights.
+  std::set<int> neighboursOf(const OpSet &set) const {
+    std::set<int> neighbours;
+    const auto addReaders = [&](int tensor, bool sumsOnly) {
+      for (int consumer : flow.tensors[tensor].consumers)
+        if (!contains(set, consumer) && (!sumsOnly || isSum(flow.ops[consumer].name, flow.ops[consumer].attributes)))
+          neighbours.insert(consumer);
+    };
     for (int op : set)
       for (int tensor : flow.ops[op].results)
-        for (int consumer : flow.tensors[tensor].consumers)
-          if (!contains(set, consumer))
-            readers.insert(consumer);
-    return readers;
+        addReaders(tensor, false);
+    if (set.size() == 1)
+      for (int tensor : flow.ops[set.front()].operands)
+        addReaders(tensor, true);
+    return neighbours;
+  }
+
+  static bool isSum(const std::string &name, const std::map<std::string, Attribute> &attributes) {
+    const auto kind = attributes.find("kind");
+    return name == "reduce" && kind != attributes.end() && std::get<std::string>(kind->second) == "sum";
+  }
+
+  /// Without sums: what a family takes beside an epilogue, it says itself.
+  static Kernel elementwisePart(Kernel kernel) {
+    std::erase_if(kernel.body, [&](const BodyOp &op) { return isSum(op.name, op.attributes) && std::erase(kernel.outputs, op.results[0]) > 0; });
+    return kernel;
   }
 
   std::optional<Rejection> reject(const OpSet &both) const {
@@ -71,7 +89,7 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionAnswer answer = contractionRegion(kernel); !answer.region)
+    if (const ContractionRegionAnswer answer = contractionRegion(elementwisePart(kernel)); !answer.region)
       return Rejection{reasons::noEpilogue, answer.refusal};
     if (std::string refusal = options.epilogueRefusal(kernel); !refusal.empty())
       return Rejection{reasons::contractionEpilogueOff, std::move(refusal)};

@@ -1,6 +1,6 @@
 // Contractions with what follows them: the sets of ops that one kernel may compute because it has the contraction's sums in
-// registers. A search of its own, since a contraction does not walk its result's iteration space as loops do: what may join is
-// what kernel/ContractionRegion.h recognises and a kernel family of the target takes.
+// registers, or sums one of its operands. A search of its own, since a contraction does not walk its result's iteration space as loops
+// do: what may join is what kernel/ContractionRegion.h recognises, and sums beside it, where a kernel family of the target takes them.
 #pragma once
 
 #include "passes/fuse/FusionRules.h"
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// A contraction and ops that follow it, each of which needs its result.
+/// A contraction and ops that follow it, each of which needs its result; or a sum of one of its operands.
 struct EpilogueAttempt {
   OpSet ops;
   std::optional<Rejection> rejection = {};

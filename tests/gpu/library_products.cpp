@@ -1,32 +1,15 @@
 // Products of cuBLASLt on a GPU: every legal layout, odd and even extents, all element types, every algorithm made again from
 // its attributes. Outputs are poisoned with NaN first, bytes around them must stay, and every element is compared in fp64.
 #include "kernel/Error.h"
-#include "kernel/reference/PointEvaluator.h"
-#include "kernel/reference/Rounding.h"
-#include "kernel/reference/StoredElement.h"
-#include "passes/configure/Families.h"
-#include "runtime/CublasLt.h"
 #include "tests/gpu/Gpu.h"
+#include "tests/gpu/LibrarySubject.h"
 #include "tests/unit/SampleKernels.h"
 
-#include <catch2/catch.hpp>
-
-#include <cmath>
-#include <numeric>
-#include <random>
-
 using namespace weft;
+using namespace weft::gpu;
 using namespace weft::runtime;
 
 namespace {
-
-constexpr int64_t guardBytes = 512;  ///< before and after every output
-constexpr auto poison = std::byte(0xff);
-
-const CublasLt &library() {
-  static const CublasLt loaded;
-  return loaded;
-}
 
 Kernel contraction(const std::map<char, int64_t> &extents, const std::string &a, const std::string &b, const std::string &c,
                    DType type, double scale = 1) {
@@ -39,146 +22,6 @@ Kernel contraction(const std::map<char, int64_t> &extents, const std::string &a,
   builder.last().attributes["spec"] = a + "," + b + "->" + c;
   if (scale != 1) builder.last().attributes["scale"] = scale;
   return builder.build({result});
-}
-
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
-  std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
-int64_t linear(std::span<const int64_t> coordinates, const std::vector<int64_t> &extents) {
-  int64_t index = 0;
-  for (size_t d = 0; d < extents.size(); ++d) index = index * extents[d] + coordinates[d];
-  return index;
-}
-
-/// Calls visit(logical index, offset in memory) for every element.
-template <typename Visit>
-void forEachElement(const std::vector<int64_t> &extents, const Layout &layout, Visit &&visit) {
-  const std::vector<int64_t> strides = stridesOf(layout, extents);
-  const int64_t count = std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
-  for (int64_t index = 0; index < count; ++index) {
-    int64_t rest = index, offset = 0;
-    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) offset += rest % extents[d] * strides[d];
-    visit(index, offset);
-  }
-}
-
-/// One contraction with its operands and results in logical order, kept for all layouts.
-class Subject {
-public:
-  explicit Subject(Kernel kernel) : kernel(std::move(kernel)), type(this->kernel.values[0].dtype) {
-    std::mt19937 random(17);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    for (size_t input = 0; input < 2; ++input) {
-      extents.push_back(extentsOf(this->kernel, int(input)));
-      values[input].resize(size_t(this->kernel.elements(int(input))));
-      for (double &value : values[input]) value = reference::roundTo(type, uniform(random));
-    }
-    extents.push_back(extentsOf(this->kernel, this->kernel.outputs[0]));
-    std::vector<reference::ElementReader> readers;
-    for (size_t input = 0; input < 2; ++input)
-      readers.push_back([this, input](std::span<const int64_t> at) { return values[input][size_t(linear(at, extents[input]))]; });
-    reference::PointEvaluator evaluator(this->kernel, readers, {});
-    forEachElement(extents[2], rowMajor(extents[2].size()), [&](int64_t index, int64_t) {
-      std::vector<int64_t> at(extents[2].size());
-      for (size_t d = at.size(); d-- > 0; index /= extents[2][d]) at[d] = index % extents[2][d];
-      expected.push_back(evaluator.output(0, at));
-    });
-  }
-  Subject(const Subject &) = delete;
-
-  std::vector<std::byte> stored(size_t input, const Layout &layout) const {
-    std::vector<std::byte> bytes(values[input].size() * size_t(sizeOf(type)));
-    forEachElement(extents[input], layout, [&](int64_t index, int64_t offset) {
-      reference::storeElement(type, &bytes[size_t(offset * sizeOf(type))], values[input][size_t(index)]);
-    });
-    return bytes;
-  }
-
-  /// Elements that are further from fp64 than fp32 accumulation and one rounding allow; NaN is.
-  int64_t wrong(std::span<const std::byte> bytes, const Layout &layout) const {
-    int64_t count = 0;
-    forEachElement(extents[2], layout, [&](int64_t index, int64_t offset) {
-      const double got = reference::loadElement(type, &bytes[size_t(offset * sizeOf(type))]);
-      const reference::Point &point = expected[size_t(index)];
-      count += !(std::abs(got - point.value) <= reference::tolerance(point, type));
-    });
-    return count;
-  }
-
-  const Kernel kernel;
-  const DType type;
-  std::vector<std::vector<int64_t>> extents;
-
-private:
-  std::vector<double> values[2];
-  std::vector<reference::Point> expected;
-};
-
-/// Device copies of a subject's tensors in one configuration.
-class Placed {
-public:
-  Placed(const Subject &subject, const Configuration &configuration) : subject(subject), configuration(configuration) {
-    for (size_t input = 0; input < 2; ++input) {
-      const std::vector<std::byte> bytes = subject.stored(input, configuration.inputs[input]);
-      inputs.emplace_back(int64_t(bytes.size()));
-      cuda::upload(inputs.back().address(), bytes);
-    }
-    resultBytes = subject.kernel.bytes(subject.kernel.outputs[0]);
-    output = cuda::Buffer(resultBytes + 2 * guardBytes);
-  }
-
-  /// Poisons, runs, and returns the result's bytes; fails if bytes around the result changed.
-  std::vector<std::byte> run(const PreparedProduct &product, bool captured = false) {
-    cuda::fill(output.address(), uint8_t(poison), output.bytes());
-    const cuda::Buffer workspace = product.workspaceBytes() > 0 ? cuda::Buffer(product.workspaceBytes()) : cuda::Buffer();
-    const ProductInputs operands = productInputs(subject.kernel);
-    const auto enqueue = [&](cuda::StreamHandle *on) {
-      product.enqueue(inputs[operands.a].address(), inputs[operands.b].address(), output.address() + guardBytes, workspace.address(), on);
-    };
-    if (captured) {
-      const cuda::Graph graph = cuda::Graph::capture(stream, enqueue);
-      graph.launch(stream.handle());
-      stream.synchronize();
-    } else {
-      enqueue(stream.handle());
-      stream.synchronize();
-    }
-    std::vector<std::byte> bytes(size_t(output.bytes()));
-    cuda::download(bytes, output.address());
-    const auto isPoison = [](std::byte byte) { return byte == poison; };
-    const auto begin = bytes.begin() + guardBytes, end = begin + resultBytes;
-    CHECK((std::all_of(bytes.begin(), begin, isPoison) && std::all_of(end, bytes.end(), isPoison)));
-    return {begin, end};
-  }
-
-  int64_t wrong(const PreparedProduct &product, bool captured = false) {
-    return subject.wrong(run(product, captured), configuration.outputs[0]);
-  }
-
-private:
-  const Subject &subject;
-  const Configuration configuration;
-  std::vector<cuda::Buffer> inputs;
-  cuda::Buffer output;
-  int64_t resultBytes = 0;
-  cuda::Stream stream;
-};
-
-std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
-  std::vector<Configuration> result;
-  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    if (std::holds_alternative<LibraryKnobs>(configuration.knobs)) result.push_back(configuration);
-    return true;
-  });
-  return result;
-}
-
-std::string layoutsText(const Configuration &configuration) {
-  return fmt::format("{},{}->{}", fmt::join(configuration.inputs[0].order, ""), fmt::join(configuration.inputs[1].order, ""),
-                     fmt::join(configuration.outputs[0].order, ""));
 }
 
 const DType types[] = {DType::f16, DType::bf16, DType::f32};
@@ -249,8 +92,8 @@ TEST_CASE("every algorithm of the list is made again from its attributes, and re
         const PreparedProduct product = library().prepare(problem, knobs, kernel.name);
         CHECK(product.warning().empty());
         CHECK(product.algorithm() == knobs);
-        const std::vector<std::byte> first = placed.run(product);
-        CHECK(subject.wrong(first, configuration.outputs[0]) == 0);
+        const std::vector<std::vector<std::byte>> first = placed.run(product);
+        CHECK(placed.wrong(first) == 0);
         CHECK(placed.run(product) == first);
       }
     }
@@ -303,7 +146,7 @@ TEST_CASE("NaN in an operand reaches exactly the rows that read it") {
   const PreparedProduct product = library().prepare(libraryProduct(kernel, configuration), LibraryKnobs{}, kernel.name);
   const cuda::Buffer workspace(std::max<int64_t>(product.workspaceBytes(), 256));
   const cuda::Stream stream;
-  product.enqueue(deviceA.address(), deviceB.address(), deviceC.address(), workspace.address(), stream.handle());
+  product.enqueue({.a = deviceA.address(), .b = deviceB.address(), .result = deviceC.address()}, workspace.address(), stream.handle());
   stream.synchronize();
   cuda::download(c, deviceC.address());
   bool isRight = true;

@@ -2,7 +2,7 @@
 // the same ops stay as they are.
 #include "passes/fuse/Fusion.h"
 
-#include "kernel/ContractionRegion.h"
+#include "kernel/LibraryEpilogue.h"
 
 #include <catch2/catch.hpp>
 
@@ -34,6 +34,12 @@ public:
     const int result = op("softmax", OperatorClass::normalization, {{x, letters}}, name, letters);
     flow.ops.back().reduced = {static_cast<int>(letters.size()) - 1};
     flow.ops.back().independent.pop_back();
+    return result;
+  }
+  /// Sums the axes that the result lacks.
+  int sum(const std::string &name, int x, const std::string &own, const std::string &letters) {
+    const int result = op("reduce", OperatorClass::normalization, {{x, own}}, name, letters);
+    flow.ops.back().attributes["kind"] = std::string("sum");
     return result;
   }
   Dataflow build(const std::vector<int> &leaving) {
@@ -202,4 +208,33 @@ TEST_CASE("a path that leaves the set forbids it") {
   const FusionResult result = proposeFusions(graph.build({weighted}), takingAll());
   CHECK(verdict(result, {0, 2}) == "F030 would-create-cycle (shares)");
   CHECK(candidatesWith(result, 0).empty());
+}
+
+TEST_CASE("sums join a contraction where a family takes them: of its result, behind an epilogue, or of an operand") {
+  FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
+  const int dy = graph.argument("dy", "ju"), w = graph.argument("w", "iu"), x = graph.argument("x", "ji"), kept = graph.argument("kept", "ji");
+  const int dbias = graph.sum("dbias", dy, "ju", "u");                             // 0, before the contraction that reads dy
+  const int dw = graph.contract("dw", x, "ji", dy, "ju", "iu");                    // 1
+  const int dx = graph.contract("dx", dy, "ju", w, "iu", "ji");                    // 2
+  const int slope = graph.map("gelu_tanh_dx", "slope", {{dx, "ji"}, {kept, "ji"}}, "ji");  // 3
+  const int before = graph.sum("before", slope, "ji", "i");                        // 4
+  const Dataflow flow = graph.build({dbias, dw, slope, before});
+  std::vector<Kernel> asked;
+  FuseOptions options;
+  options.epilogueRefusal = [&](const Kernel &kernel) {
+    asked.push_back(kernel);
+    return libraryForm(kernel).refusal;
+  };
+  const FusionResult result = proposeFusions(flow, options);
+  CHECK(candidatesWith(result, 1) == std::vector<std::vector<int>>{{0, 1}});
+  CHECK(candidatesWith(result, 2) == std::vector<std::vector<int>>{{2, 3}, {2, 3, 4}});
+  CHECK_THAT(verdict(result, {0, 2}), Catch::StartsWith("F021 contraction-epilogue-off ('reduce'"));
+  // Whatever the order of the graph, the contraction opens the kernel and its result comes first.
+  for (const Kernel &kernel : asked) {
+    CHECK(kernel.body[0].name == "contract");
+    CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 2);
+  }
+  options.epilogueRefusal = [](const Kernel &kernel) { return kernel.body.back().name == "reduce" ? "no sums" : ""; };
+  CHECK(candidatesWith(proposeFusions(flow, options), 1).empty());
+  CHECK(verdict(proposeFusions(flow, options), {0, 1}) == "F021 contraction-epilogue-off (no sums)");
 }

@@ -26,10 +26,22 @@ runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::
 }
 
 runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen) {
-  const LibraryProduct product = libraryProduct(chosen.kernel, chosen.configuration);
-  const ProductInputs inputs = productInputs(chosen.kernel);
-  return {.a = entry.inputs.at(inputs.a), .b = entry.inputs.at(inputs.b), .c = entry.outputs.at(0),
-          .dtype = std::string(nameOf(product.dtype)), .alpha = product.alpha, .shape = product.shape};
+  const Kernel &kernel = chosen.kernel;
+  const LibraryProduct product = libraryProduct(kernel, chosen.configuration);
+  const LibraryForm form = libraryForm(kernel).form.value();
+  const auto tensorOf = [&](int value) {
+    const auto input = std::ranges::find(kernel.inputs, value), output = std::ranges::find(kernel.outputs, value);
+    if (input != kernel.inputs.end()) return entry.inputs.at(size_t(input - kernel.inputs.begin()));
+    return output == kernel.outputs.end() ? -1 : entry.outputs.at(size_t(output - kernel.outputs.begin()));
+  };
+  const ProductInputs inputs = productInputs(kernel);
+  runtime::PlanLibraryProduct result{.a = entry.inputs.at(inputs.a), .b = entry.inputs.at(inputs.b), .c = tensorOf(form.result),
+                                     .dtype = std::string(nameOf(product.dtype)), .alpha = product.alpha, .shape = product.shape};
+  if (!product.isPlain())
+    result.epilogue = {.kind = std::string(traitsOf(product.epilogue).name), .beta = product.beta, .residual = tensorOf(form.residual),
+                       .auxiliary = tensorOf(form.auxiliary), .bias = tensorOf(form.bias), .gradient = tensorOf(form.gradient),
+                       .residualStrides = product.residual, .auxiliaryStrides = product.auxiliary};
+  return result;
 }
 
 /// A kernel whose knobs were edited to a family without text may have had some.

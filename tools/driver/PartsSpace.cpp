@@ -26,12 +26,8 @@ public:
 
 private:
   void addProduct(const ChosenKernel &chosen) {
-    const LibraryProduct product = libraryProduct(chosen.kernel, chosen.configuration);
-    const ProfileSubject subject = productSubject(product.dtype, product.shape);
-    const std::string strides = strideText(product.shape);
-    if (!seen.insert(subject.text + strides).second) return;
-    space.products.push_back({.product = product, .subject = profileHash(subject.text), .name = subject.name, .strides = strides,
-                              .modelled = model.cost(chosen.kernel, chosen.configuration).seconds});
+    ProfileProduct product = profileProduct(chosen.kernel, chosen.configuration, model.cost(chosen.kernel, chosen.configuration).seconds);
+    if (seen.insert(product.subject + product.place).second) space.products.push_back(std::move(product));
   }
 
   void addKernel(const ChosenKernel &chosen) {

@@ -34,7 +34,7 @@ std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space, co
     const auto kernel = profile.kernels.find(product.subject);
     if (kernel == profile.kernels.end()) continue;
     const std::string family(familyOf(LibraryKnobs{}));
-    if (const auto best = fastest(kernel->second, family + " " + product.strides + " "))
+    if (const auto best = fastest(kernel->second, family + " " + product.place + " "))
       families[family][product.subject].emplace_back(product.modelled, *best);
   }
   return families;

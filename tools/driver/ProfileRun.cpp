@@ -117,7 +117,7 @@ private:
     }
     for (size_t i = 0; i < space.products.size(); ++i) {
       const auto kernel = have.kernels.find(space.products[i].subject);
-      const std::string prefix = fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].strides);
+      const std::string prefix = fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].place);
       const auto row = kernel == have.kernels.end() ? std::map<std::string, ProfileRow, std::less<>>::const_iterator()
                                                     : kernel->second.rows.lower_bound(prefix);
       const bool isMeasured = kernel != have.kernels.end() && row != kernel->second.rows.end() &&
@@ -329,7 +329,7 @@ private:
       const ProfileProduct &product = space.products[done.work.product];
       stored.kernel = product.subject;
       stored.kernelName = product.name;
-      stored.configuration = productLine(product.product.shape, result.knobs);
+      stored.configuration = productLine(product.place, result.knobs);
       row.familyVersion = familyVersion(familyOf(LibraryKnobs{}));
     } else {
       const ProfileItem &item = space.items[done.work.items.at(result.job)];

@@ -251,10 +251,7 @@ private:
 
   void addLibraryProduct(const Place &place) {
     const Configuration configuration = toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
-    const LibraryProduct product = libraryProduct(kernel, configuration);
-    const ProfileSubject subject = productSubject(product.dtype, product.shape);
-    result.products.push_back({.product = product, .subject = profileHash(subject.text), .name = subject.name,
-                               .strides = strideText(product.shape), .modelled = place.seconds});
+    result.products.push_back(profileProduct(kernel, configuration, place.seconds));
   }
 
   void addItems(const Place &place) {
@@ -324,6 +321,12 @@ template <typename Item, typename KeyOf> size_t removeDuplicates(std::vector<Ite
 
 }  // namespace
 
+ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration, double modelled) {
+  const ProfileSubject subject = subjectOf(kernel, configuration);
+  return {.product = libraryProduct(kernel, configuration), .subject = profileHash(subject.text), .name = subject.name,
+          .place = placeText(kernel, configuration), .modelled = modelled};
+}
+
 ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const select::Options &selection, const CostModel &model,
                           const ProfileSpaceOptions &options) {
   ProfileSpace result;
@@ -331,7 +334,7 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const se
   for (const auto &[text, gathered] : gatherAll(problems, selection, model)) KernelPruning(gathered, model, options, result).run();
   std::stable_sort(result.items.begin(), result.items.end(), [](const ProfileItem &a, const ProfileItem &b) { return a.rank < b.rank; });
   result.duplicates = removeDuplicates(result.items, [](const ProfileItem &item) { return item.subject + item.line; });
-  result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) { return product.subject + product.strides; });
+  result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) { return product.subject + product.place; });
   return result;
 }
 

@@ -31,10 +31,11 @@ struct ProfileItem {
   double rank = 1;           ///< modelled over the kernel's best: items are measured in this order
 };
 
-/// One product for which the library's candidates are measured, wherever it occurs.
+/// One product for which the library's candidates are measured, wherever it occurs; with an epilogue, that of one kernel.
 struct ProfileProduct {
   LibraryProduct product;
-  std::string subject, name, strides;
+  std::string subject, name;
+  std::string place;         ///< the middle of its rows: strides, or layouts of a kernel with an epilogue
   double modelled = 0;
 };
 
@@ -48,6 +49,9 @@ struct ProfileKernelSpace {
   size_t pairs = 0;          ///< of them, pairs that some tensor may be transposed between: all are measured
   size_t configurations = 0; ///< measured
 };
+
+/// Of a kernel that the library takes.
+ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration, double modelled);
 
 struct ProfileSpace {
   std::vector<ProfileKernelSpace> kernels;

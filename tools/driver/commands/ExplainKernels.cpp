@@ -101,6 +101,19 @@ std::string operandLines(const runtime::Plan &plan, const char *label, const std
   return text;
 }
 
+/// "  epilogue   gelu_aux_bias (bias b1, auxiliary h), 1 residual x" of a product that has one.
+std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const runtime::Plan &plan) {
+  std::vector<std::string> tensors;
+  const auto add = [&](const std::string &role, int tensor) {
+    if (tensor >= 0) tensors.push_back(fmt::format("{} {}", role, plan.tensors[size_t(tensor)].name));
+  };
+  add("bias", epilogue.bias);
+  add(epilogue.beta == 1 ? "residual" : fmt::format("{} x residual", epilogue.beta), epilogue.residual);
+  add("auxiliary", epilogue.auxiliary);
+  add("gradient", epilogue.gradient);
+  return fmt::format("             epilogue {}{}{}\n", epilogue.kind, tensors.empty() ? "" : ": ", fmt::join(tensors, ", "));
+}
+
 /// What a library is asked for, in place of text.
 std::string productLine(const runtime::PlanLibraryProduct &product, const runtime::Plan &plan) {
   const MatrixProduct &shape = product.shape;
@@ -112,7 +125,8 @@ std::string productLine(const runtime::PlanLibraryProduct &product, const runtim
                      product.alpha == 1 ? "" : fmt::format("{} ", product.alpha), shape.batch, shape.m, shape.n, shape.k,
                      operand(product.a, shape.m, shape.strideAm, shape.k, shape.strideAk),
                      operand(product.b, shape.k, shape.strideBk, shape.n, shape.strideBn),
-                     operand(product.c, shape.m, shape.strideCm, shape.n, shape.strideCn));
+                     operand(product.c, shape.m, shape.strideCm, shape.n, shape.strideCn)) +
+         (product.epilogue ? epilogueLine(*product.epilogue, plan) : "");
 }
 
 std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {

@@ -1,0 +1,164 @@
+// Epilogues of cuBLASLt on a GPU: every form that kernel/LibraryEpilogue.h matches, in every layout, with even and odd extents and
+// batches, against the fp64 meaning of the fused kernel. Outputs are poisoned with NaN first.
+#include "tests/gpu/LibrarySubject.h"
+#include "tests/unit/FusedProducts.h"
+
+#include <cstdio>
+#include <limits>
+
+using namespace weft;
+using namespace weft::gpu;
+using namespace weft::runtime;
+using samples::FusedProduct;
+using samples::fusedProduct;
+
+namespace {
+
+const DType types[] = {DType::f16, DType::bf16, DType::f32};
+
+std::string textOf(const FusedProduct &product) {
+  const Kernel kernel = fusedProduct(product);
+  return fmt::format("{} {}{}", nameOf(product.type), describe(*libraryForm(kernel).form), product.bias.empty() ? "" : " " + product.bias);
+}
+
+/// What becomes of a product, whatever its extents.
+std::vector<FusedProduct> forms() {
+  std::vector<FusedProduct> all;
+  for (const char *bias : {"m", "n"}) {
+    all.push_back({.extents = {}, .bias = bias});
+    all.push_back({.extents = {}, .alpha = 0.5, .bias = bias, .function = "relu"});
+    all.push_back({.extents = {}, .bias = bias, .function = "gelu_tanh"});
+    all.push_back({.extents = {}, .alpha = 0.5, .bias = bias, .function = "gelu_tanh", .keepsOperand = true});
+    all.push_back({.extents = {}, .residual = "add", .bias = bias});
+    all.push_back({.extents = {}, .residual = "sub", .factor = 0.25, .bias = bias, .function = "relu"});
+    all.push_back({.extents = {}, .residual = "add", .bias = bias, .function = "gelu_tanh"});
+    all.push_back({.extents = {}, .residual = "add", .bias = bias, .function = "gelu_tanh", .keepsOperand = true});
+    all.push_back({.extents = {}, .alpha = 0.5, .function = "gelu_tanh_dx", .summed = "y", .gradient = bias});
+    all.push_back({.extents = {}, .summed = *bias == 'm' ? "a" : "b", .gradient = bias});
+  }
+  all.push_back({.extents = {}, .residual = "add"});
+  all.push_back({.extents = {}, .residual = "sub", .factor = 0.25});
+  all.push_back({.extents = {}, .function = "relu"});
+  all.push_back({.extents = {}, .function = "gelu_tanh"});
+  all.push_back({.extents = {}, .function = "gelu_tanh", .keepsOperand = true});
+  all.push_back({.extents = {}, .alpha = 0.5, .function = "gelu_tanh_dx"});
+  return all;
+}
+
+struct Tally {
+  int64_t layouts = 0, refused = 0, wrong = 0;
+  std::vector<double> worst;
+  std::string reason;
+};
+
+void tryAll(const FusedProduct &product, Tally &tally) {
+  const Subject subject(fusedProduct(product));
+  tally.worst.resize(std::max(tally.worst.size(), subject.kernel.outputs.size()));
+  for (const Configuration &configuration : libraryConfigurations(subject.kernel)) {
+    INFO(textOf(product) << " " << layoutsText(configuration));
+    ++tally.layouts;
+    const LibraryProduct asked = libraryProduct(subject.kernel, configuration);
+    if (library().candidates(asked, 8).empty()) {
+      ++tally.refused;
+      tally.reason = fmt::format("{} {}x{}x{}", layoutsText(configuration), asked.shape.m, asked.shape.n, asked.shape.k);
+      continue;
+    }
+    const PreparedProduct prepared = library().prepare(asked, LibraryKnobs{}, subject.kernel.name);
+    Placed placed(subject, configuration);
+    const auto results = placed.run(prepared);
+    const int64_t wrong = placed.wrong(results);
+    tally.wrong += wrong;
+    for (size_t output = 0; output < results.size(); ++output)
+      tally.worst[output] = std::max(tally.worst[output], subject.worst(output, results[output], configuration.outputs[output]));
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every epilogue in every layout agrees with fp64") {
+  const std::map<char, int64_t> shapes[] = {{{'m', 64}, {'n', 40}, {'k', 96}}, {{'m', 136}, {'n', 72}, {'k', 64}}, {{'m', 33}, {'n', 65}, {'k', 129}}};
+  for (const DType type : types)
+    for (FusedProduct product : forms()) {
+      product.type = type;
+      Tally tally;
+      for (const auto &extents : shapes) {
+        product.extents = extents;
+        tryAll(product, tally);
+      }
+      std::printf("%-32s %3ld layouts, %3ld without algorithm, %ld wrong, worst %.3g of what is allowed %s\n", textOf(product).c_str(), long(tally.layouts),
+                  long(tally.refused), long(tally.wrong), *std::ranges::max_element(tally.worst), tally.reason.c_str());
+    }
+}
+
+TEST_CASE("batches share one bias, and residuals and operands of GELU have their own members") {
+  for (const DType type : types)
+    for (const auto &extents : {std::map<char, int64_t>{{'g', 3}, {'m', 48}, {'n', 56}, {'k', 64}}, {{'g', 2}, {'m', 7}, {'n', 9}, {'k', 5}}})
+      for (FusedProduct product : {FusedProduct{.extents = {}, .bias = "n"}, FusedProduct{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
+                                   FusedProduct{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
+                                   FusedProduct{.extents = {}, .function = "gelu_tanh_dx"}}) {
+        product.a = "gmk", product.b = "gkn", product.c = "gmn";
+        product.type = type;
+        product.extents = extents;
+        if (!libraryForm(fusedProduct(product)).form) continue;
+        Tally tally;
+        tryAll(product, tally);
+        std::printf("batch of %ld, %-32s %3ld layouts, %3ld without algorithm, %ld wrong, worst %.3g\n", long(extents.at('g')), textOf(product).c_str(),
+                    long(tally.layouts), long(tally.refused), long(tally.wrong), *std::ranges::max_element(tally.worst));
+      }
+}
+
+TEST_CASE("every algorithm that is listed with an epilogue is made again, repeats itself, and is right") {
+  for (const DType type : types)
+    for (FusedProduct product : forms()) {
+      product.type = type;
+      product.extents = {{'m', 64}, {'n', 72}, {'k', 256}};
+      product.a = "mk", product.b = "nk";
+      if (product.summed == "b") product.gradient = "n";
+      const Subject subject(fusedProduct(product), 0.25);
+      const std::vector<Configuration> all = libraryConfigurations(subject.kernel);
+      REQUIRE(!all.empty());
+      const Configuration &configuration = all.front();
+      const LibraryProduct asked = libraryProduct(subject.kernel, configuration);
+      Placed placed(subject, configuration);
+      const std::vector<LibraryKnobs> list = library().candidates(asked);
+      int64_t wrong = 0;
+      for (const LibraryKnobs &knobs : list) {
+        INFO(textOf(product) << " " << describe(subject.kernel, knobs));
+        const PreparedProduct prepared = library().prepare(asked, knobs, subject.kernel.name);
+        CHECK(prepared.warning().empty());
+        CHECK(prepared.algorithm() == knobs);
+        const auto first = placed.run(prepared);
+        wrong += placed.wrong(first);
+        CHECK(placed.wrong(first) == 0);
+        CHECK(placed.run(prepared) == first);
+        CHECK(placed.run(prepared, true) == first);
+      }
+      std::printf("%-32s %zu algorithms, %ld wrong\n", textOf(product).c_str(), list.size(), long(wrong));
+    }
+}
+
+TEST_CASE("NaN and infinities in an operand reach the result through every function") {
+  for (const DType type : types)
+    for (const char *function : {"", "relu", "gelu_tanh"}) {
+      const FusedProduct product{.extents = {{'m', 64}, {'n', 48}, {'k', 32}}, .type = type, .bias = "n", .function = function};
+      const Kernel kernel = fusedProduct(product);
+      Subject subject(kernel);
+      subject.set(0, 5 * 32 + 7, std::numeric_limits<double>::quiet_NaN());
+      subject.set(2, 9, std::numeric_limits<double>::quiet_NaN());
+      const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2), rowMajor(1)}, .outputs = {rowMajor(2)}, .knobs = LibraryKnobs{}};
+      const PreparedProduct prepared = library().prepare(libraryProduct(kernel, configuration), LibraryKnobs{}, kernel.name);
+      const auto results = Placed(subject, configuration).run(prepared);
+      int64_t missing = 0, strange = 0;
+      for (int64_t m = 0; m < 64; ++m)
+        for (int64_t n = 0; n < 48; ++n) {
+          const bool isNan = std::isnan(reference::loadElement(type, &results[0][size_t((m * 48 + n) * sizeOf(type))]));
+          const bool mustBe = m == 5 || n == 9;
+          missing += mustBe && !isNan;
+          strange += !mustBe && isNan;
+        }
+      std::printf("NaN, %s bias %s: %ld of %d lost, %ld where there is none\n", std::string(nameOf(type)).c_str(), function, long(missing), 64 + 47, long(strange));
+      CHECK(strange == 0);
+      CHECK(missing == 0);
+    }
+}
