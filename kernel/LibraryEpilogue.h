@@ -50,7 +50,7 @@ struct LibraryFormAnswer {
   std::optional<LibraryForm> form = {};
   std::string refusal = {};  ///< why there is none: names the op or tensor
 };
-/// Of a kernel that opens with a contraction of two operands. Layouts and element types are not looked at: libraryProduct() does.
+/// Of a kernel that opens with a contraction of two operands. Layouts, element types and precision are not looked at: LibraryProduct.h.
 LibraryFormAnswer libraryForm(const Kernel &kernel);
 
 /// "gelu_aux_bias", "bias + residual"; empty for the product alone.

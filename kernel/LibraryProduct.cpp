@@ -66,6 +66,8 @@ std::string epilogueRefusal(const LibraryProduct &product) {
   if (product.beta != 0)
     if (std::string reason = placeRefusal(product.shape, product.residual, "residual"); !reason.empty()) return reason;
   if (traits.writesGradient && product.shape.batch > 1) return "a sum over a batch of products";
+  const bool isAlongK = product.epilogue == LibraryEpilogue::bgradA ? product.shape.strideAm != 1 : product.epilogue == LibraryEpilogue::bgradB && product.shape.strideBn != 1;
+  if (isAlongK) return "an operand that is summed over k is contiguous along it; the library sums those that are contiguous along the other axis";
   if (!traits.readsAuxiliary && !traits.writesAuxiliary) return "";
   if (std::string reason = placeRefusal(product.shape, product.auxiliary, "operand of GELU"); !reason.empty()) return reason;
   const ColumnMajorMatrix auxiliary = columnMajorBeside(product.shape, product.auxiliary);
@@ -100,6 +102,30 @@ std::string libraryRefusal(const LibraryProduct &product) {
   if (!isMatrix(shape.m, shape.strideCm, shape.n, shape.strideCn)) return refused("C");
   if (shape.batch > 1 && shape.batchStrideC < 1) return "the members of the batch write one matrix";
   return epilogueRefusal(product);
+}
+
+namespace {
+
+/// Whether rows start at multiples of what the library's better kernels need; the unit stride itself is no pitch.
+bool hasAlignedRows(const LibraryProduct &product) {
+  constexpr int64_t bytes = 16;
+  const MatrixProduct &shape = product.shape;
+  const auto isAligned = [&](int64_t stride) { return stride <= 1 || stride * sizeOf(product.dtype) % bytes == 0; };
+  return std::ranges::all_of(std::initializer_list<int64_t>{shape.strideAm, shape.strideAk, shape.batchStrideA, shape.strideBk, shape.strideBn,
+                                                            shape.batchStrideB, shape.strideCm, shape.strideCn, shape.batchStrideC,
+                                                            product.residual.m, product.residual.n, product.residual.batch}, isAligned);
+}
+
+}  // namespace
+
+std::string precisionRefusal(const LibraryProduct &product) {
+  const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
+  if (traits.readsAuxiliary) return "the library rounds the product before it applies the derivative of GELU";
+  if (traits.writesAuxiliary || product.epilogue == LibraryEpilogue::gelu || product.epilogue == LibraryEpilogue::geluBias)
+    return "the library's GELU takes the hardware's tanh: its tails are off by up to 2^-12 of the operand";
+  const bool addsTwice = traits.readsBias || (product.beta != 0 && product.epilogue != LibraryEpilogue::none);
+  if (addsTwice && !hasAlignedRows(product)) return "the library rounds the product before its epilogue where rows do not start at multiples of 16 bytes";
+  return "";
 }
 
 namespace {
@@ -190,7 +216,8 @@ LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configu
   const LibraryFormAnswer form = libraryForm(kernel);
   if (!form.form) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, form.refusal);
   const LibraryProductAnswer answer = asLibraryProduct(kernel, *form.form, configuration);
-  if (!answer.product) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, answer.refusal);
+  const std::string refusal = answer.product ? precisionRefusal(*answer.product) : answer.refusal;
+  if (!refusal.empty()) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, refusal);
   return *answer.product;
 }
 

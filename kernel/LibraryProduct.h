@@ -31,13 +31,17 @@ struct LibraryProduct {
 /// Why a library that takes one leading dimension an operand cannot compute it; empty if it can.
 std::string libraryRefusal(const LibraryProduct &product);
 
-/// The product that a kernel is under its layouts, or why it is none.
+/// Why the library's result is not what kernels of ours compute, which add up and apply everything in fp32 and round once; empty if it
+/// is. Seen on an H200 with version 13.1, tests/gpu/library_epilogues.cpp.
+std::string precisionRefusal(const LibraryProduct &product);
+
+/// The product that a kernel is under its layouts, whatever its precision, or why it is none.
 struct LibraryProductAnswer {
   std::optional<LibraryProduct> product = {};
   std::string refusal = {};
 };
 LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration);
-/// Throws Error(unsupported) naming the kernel and the reason when it is no single product under these layouts.
+/// Throws Error(unsupported) naming the kernel and the reason when it is no single product under these layouts, or none as precise.
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration);
 
 /// A matrix as BLAS describes it: column-major `rows` x `columns`, columns `leadingDimension` apart, read transposed or not.

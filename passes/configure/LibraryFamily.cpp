@@ -18,8 +18,9 @@ FamilyAnswer librarySpace(const Kernel &kernel, const Device &device) {
   std::string refusal;
   for (LayoutTuple &tuple : contractionTuples(kernel)) {
     LibraryProductAnswer answer = asLibraryProduct(kernel, *form.form, toConfiguration(kernel, tuple, LibraryKnobs{}));
-    if (answer.product) space.tuples.push_back(std::move(tuple));
-    else refusal = std::move(answer.refusal);
+    std::string reason = answer.product ? precisionRefusal(*answer.product) : std::move(answer.refusal);
+    if (reason.empty()) space.tuples.push_back(std::move(tuple));
+    else refusal = std::move(reason);
   }
   if (space.tuples.empty()) return {.reason = std::move(refusal)};
   return {.space = std::move(space)};

@@ -86,6 +86,11 @@ void leaveViews(const Problem &problem, const Candidate &candidate, bool isStric
   });
 }
 
+/// What an epilogue of a library saves, only measurements say: beside those of others it is offered by its own rows alone.
+bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
+  return model.hasMeasurements() && space.family == familyOf(LibraryKnobs{}) && kernel.body.size() > 1;
+}
+
 }  // namespace
 
 void Prices::openSpaces(int index) {
@@ -108,7 +113,7 @@ void Prices::openSpaces(int index) {
     if (isView) leaveViews(problem, candidate, !model.admitsModelled(), space);
     if (isView && space.isEmpty()) continue;
     statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
-    if (!isView && fits) {
+    if (!isView && (fits || waitsForRows(candidate.kernel, space, model))) {
       statistics.prunedConfigurations += withoutRows(candidate.kernel, space, rows);
       continue;
     }

@@ -6,7 +6,7 @@
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
-#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
 #include "runtime/CublasLt.h"
 #include "runtime/Cuda.h"
 
@@ -27,12 +27,6 @@ inline constexpr auto poison = std::byte(0xff);
 inline const runtime::CublasLt &library() {
   static const runtime::CublasLt loaded;
   return loaded;
-}
-
-inline std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
-  std::vector<int64_t> extents;
-  for (int axis : kernel.values[size_t(value)].axes) extents.push_back(kernel.axes[size_t(axis)].extent);
-  return extents;
 }
 
 /// Calls visit(logical index, offset in memory, coordinates) for every element.
@@ -86,13 +80,13 @@ public:
     return ratio;
   }
 
-  /// Elements that are further from fp64 than that.
-  int64_t wrong(size_t output, std::span<const std::byte> bytes, const Layout &layout) const {
+  /// Elements that are further from fp64 than that, and by more than `slack`.
+  int64_t wrong(size_t output, std::span<const std::byte> bytes, const Layout &layout, double slack = 0) const {
     int64_t count = 0;
     forEachElement(extentsOf(kernel, kernel.outputs[output]), layout, [&](int64_t index, int64_t offset, auto) {
       const double got = reference::loadElement(type, &bytes[size_t(offset * sizeOf(type))]);
       const reference::Point &point = expected[output][size_t(index)];
-      count += !(std::abs(got - point.value) <= reference::tolerance(point, type));
+      count += !(std::abs(got - point.value) <= reference::tolerance(point, type) + slack);
     });
     return count;
   }

@@ -26,7 +26,7 @@ inline Profile completeProfile(const driver::ProfileSpace &space) {
   for (const driver::ProfileProduct &product : space.products)
     for (const int tile : {17, 20, 35}) {
       const LibraryKnobs knobs{.libraryVersion = 130100, .algorithm = 66, .tile = tile};
-      const std::string line = productLine(product.product.shape, knobs);
+      const std::string line = productLine(product.place, knobs);
       ProfileKernel &kernel = profile.kernels[product.subject];
       kernel.name = product.name;
       kernel.rows.emplace(line, row(pretendedSeconds(product.modelled, product.subject, line), familyOf(knobs)));

@@ -5,6 +5,7 @@
 #include "kernel/LibraryProduct.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "passes/select/Selection.h"
 #include "runtime/Artifact.h"
 #include "runtime/MeasureJobs.h"
 #include "tests/unit/FusedProducts.h"
@@ -173,11 +174,33 @@ TEST_CASE("vectors run along the axis in which the result is contiguous") {
       }
   CHECK_THAT(productOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "m"}).refusal, Catch::Contains("'gradient'"));
   CHECK(productOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "n"}).product.has_value());
-  // Sums of operands lie as they like.
+}
+
+TEST_CASE("operands are summed where they are contiguous along the axis that stays, wherever the result is") {
   for (const bool isColumnMajor : {false, true}) {
-    CHECK(vectorExtent(productOf({.extents = even, .summed = "a", .gradient = "m"}, isColumnMajor).product.value()) == even.at('m'));
-    CHECK(vectorExtent(productOf({.extents = even, .summed = "b", .gradient = "n"}, isColumnMajor).product.value()) == even.at('n'));
+    CHECK(vectorExtent(productOf({.extents = even, .a = "km", .summed = "a", .gradient = "m"}, isColumnMajor).product.value()) == even.at('m'));
+    CHECK(vectorExtent(productOf({.extents = even, .b = "kn", .summed = "b", .gradient = "n"}, isColumnMajor).product.value()) == even.at('n'));
+    CHECK_THAT(productOf({.extents = even, .a = "mk", .summed = "a", .gradient = "m"}, isColumnMajor).refusal, Catch::Contains("summed over k"));
+    CHECK_THAT(productOf({.extents = even, .b = "nk", .summed = "b", .gradient = "n"}, isColumnMajor).refusal, Catch::Contains("summed over k"));
   }
+}
+
+TEST_CASE("what the library computes less precisely than kernels of ours is no configuration") {
+  for (const char *function : {"gelu_tanh", "gelu_tanh_dx"}) {
+    const FusedProduct one{.extents = even, .function = function};
+    REQUIRE(productOf(one).product.has_value());
+    CHECK_THAT(precisionRefusal(*productOf(one).product), Catch::Contains("GELU"));
+    CHECK(libraryConfigurations(fusedProduct(one)).empty());
+    CHECK_THROWS_WITH(libraryProduct(fusedProduct(one), configurationOf(fusedProduct(one))), Catch::Contains("GELU"));
+  }
+  // Rows of 45 elements of 2 bytes.
+  const std::map<char, int64_t> odd{{'m', 64}, {'n', 45}, {'k', 32}};
+  CHECK_THAT(precisionRefusal(*productOf({.extents = odd, .bias = "n"}).product), Catch::Contains("multiples of 16 bytes"));
+  CHECK_THAT(precisionRefusal(*productOf({.extents = odd, .residual = "add", .function = "relu"}).product), Catch::Contains("multiples of 16 bytes"));
+  for (const FusedProduct &one : {FusedProduct{.extents = odd}, {.extents = odd, .function = "relu"}, {.extents = odd, .residual = "add"},
+                                  {.extents = odd, .summed = "b", .gradient = "n"}, {.extents = even, .bias = "n", .function = "relu"},
+                                  {.extents = even, .residual = "add", .bias = "n"}})
+    CHECK(precisionRefusal(*productOf(one).product).empty());
 }
 
 TEST_CASE("operands of GELU have rows of multiples of 8 elements") {
@@ -203,7 +226,7 @@ TEST_CASE("residuals have a place of their own, contiguous where the result is")
 }
 
 TEST_CASE("several axes of one side are one vector, in the order in which the product has them") {
-  const Kernel kernel = fusedProduct({.extents = {{'h', 2}, {'p', 8}, {'b', 3}, {'j', 5}, {'i', 16}}, .a = "bji", .b = "phi", .c = "bjph", .bias = "ph"});
+  const Kernel kernel = fusedProduct({.extents = {{'h', 2}, {'p', 8}, {'b', 3}, {'j', 8}, {'i', 16}}, .a = "bji", .b = "phi", .c = "bjph", .bias = "ph"});
   int64_t taken = 0;
   for (const Configuration &configuration : libraryConfigurations(kernel)) {
     const LibraryProduct product = libraryProduct(kernel, configuration);
@@ -245,7 +268,7 @@ TEST_CASE("products with epilogues are timed as themselves, in lines that can be
 TEST_CASE("an epilogue that was not measured is no cheaper than the product and a kernel behind it") {
   const auto model = analyticCostModel(findDevice("h200"));
   for (const auto &extents : {std::map<char, int64_t>{{'m', 4096}, {'n', 4096}, {'k', 1024}}, {{'m', 512}, {'n', 1024}, {'k', 64}}, {{'m', 8}, {'n', 4096}, {'k', 4096}}}) {
-    const Kernel plain = fusedProduct({.extents = extents}), fused = fusedProduct({.extents = extents, .bias = "n", .function = "gelu_tanh"});
+    const Kernel plain = fusedProduct({.extents = extents}), fused = fusedProduct({.extents = extents, .bias = "n", .function = "relu"});
     const double alone = model->cost(plain, configurationOf(plain)).seconds, together = model->cost(fused, configurationOf(fused)).seconds;
     const double again = 2.0 * 2.0 * double(extents.at('m') * extents.at('n')) / findDevice("h200").copyBandwidth;
     CHECK(together > alone + again);
@@ -333,4 +356,74 @@ TEST_CASE("plans with broken epilogues are refused by name") {
   CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.auxiliaryStrides.m = 24; }), Catch::Contains("those of kept"));
   CHECK_THAT(refusalOfPlan([](Epilogue &, runtime::Plan &plan) { plan.tensors[3].extents = {15}; }), Catch::Contains("those of bias"));
   CHECK_THAT(refusalOfPlan([](Epilogue &, runtime::Plan &plan) { plan.tensors[5].dtype = "f32"; }), Catch::Contains("residual is f32"));
+}
+
+namespace {
+
+/// x w -> product, + bias -> y: each alone, and both as one product with an epilogue.
+select::Problem linearLayer() {
+  const std::map<char, int64_t> extents{{'m', 4096}, {'n', 1024}, {'k', 1024}};
+  select::Problem problem{.name = "unchanged"};
+  const auto tensor = [&](const char *name, const std::string &letters) {
+    select::Tensor one{.name = name};
+    for (const char letter : letters) one.axes.push_back({std::string(1, letter), extents.at(letter)});
+    return one;
+  };
+  problem.tensors = {tensor("x", "mk"), tensor("w", "kn"), tensor("bias", "n"), tensor("product", "mn"), tensor("y", "mn")};
+  for (const size_t argument : {0, 1, 2}) problem.tensors[argument].isArgument = true;
+  problem.tensors[4].isResult = true;
+  for (const size_t pinned : {0, 1, 2, 4}) problem.tensors[pinned].pinned = rowMajor(problem.tensors[pinned].axes.size());
+  problem.ops = {"contract", "bias"};
+  problem.opInputs = {{0, 1}, {3, 2}};
+  problem.opOutputs = {{3}, {4}};
+  KernelBuilder builder("bias", {{'m', extents.at('m')}, {'n', extents.at('n')}});
+  const int x = builder.input("x", "mn"), bias = builder.input("bias", "n");
+  const int y = builder.op("bias", OperatorClass::elementwise, {x, bias}, "y", "mn");
+  builder.last().spelling = spellingOf("bias");
+  problem.candidates = {{.name = "contract", .ops = {0}, .inputs = {0, 1}, .outputs = {3}, .kernel = fusedProduct({.extents = extents})},
+                        {.name = "bias", .ops = {1}, .inputs = {3, 2}, .outputs = {4}, .kernel = builder.build({y})},
+                        {.name = "contract_bias", .ops = {0, 1}, .inputs = {0, 1, 2}, .outputs = {4}, .kernel = fusedProduct({.extents = extents, .bias = "n"})}};
+  return problem;
+}
+
+/// Row-major rows of the candidates with these times; none where it is 0.
+Profile profileOf(const select::Problem &problem, const std::vector<double> &seconds) {
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  for (size_t candidate = 0; candidate < seconds.size(); ++candidate) {
+    if (seconds[candidate] == 0) continue;
+    const Kernel &kernel = problem.candidates[candidate].kernel;
+    Configuration configuration = configurationOf(kernel);
+    configuration.knobs = LibraryKnobs{.libraryVersion = 130100, .algorithm = 66, .tile = 20};
+    if (candidate == 1)
+      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
+        if (std::holds_alternative<LoopKnobs>(one.knobs)) configuration.knobs = one.knobs;
+        return !std::holds_alternative<LoopKnobs>(configuration.knobs);
+      });
+    addRow(profile, kernel, configuration,
+           {.seconds = seconds[candidate], .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(configuration.knobs))});
+  }
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("without a profile an epilogue is not chosen; with one it is by its rows alone") {
+  const select::Problem problem = linearLayer();
+  const auto analytic = analyticCostModel(findDevice("h200"));
+  CHECK(select::select(problem, *analytic, {}).best().steps.size() == 2);
+
+  // Products and what follows are slow, but measured; --strict does not ask for rows of the epilogue.
+  const auto apart = measuredCostModel(findDevice("h200"), profileOf(problem, {1e-3, 1e-3, 0}), "profile p", true);
+  const select::Selection two = select::select(problem, *apart, {});
+  CHECK(two.best().steps.size() == 2);
+  CHECK(two.best().seconds == Approx(2e-3));
+  CHECK(two.statistics().unmeasuredKernels == 0);
+
+  const auto together = measuredCostModel(findDevice("h200"), profileOf(problem, {1e-3, 1e-3, 1.5e-3}), "profile p", true);
+  const select::Selection one = select::select(problem, *together, {});
+  REQUIRE(one.best().steps.size() == 1);
+  CHECK(one.best().seconds == Approx(1.5e-3));
+  CHECK(one.best().steps[0].cost.measured);
+  CHECK(describe(problem.candidates[2].kernel, one.best().steps[0].configuration.knobs) == "cuBLASLt 13.1.0, epilogue bias, algorithm 66, tile 20");
+  CHECK(one.whatIfFused(0, 1, false) == Approx(0.5e-3));
 }
