@@ -231,8 +231,8 @@ Outcome measure(Problem &problem, int rounds, const CublasLt &library, const cud
     if (!one.warning().empty()) continue;
     rows.push_back({&librarySeconds[i], [&](cuda::StreamHandle *on, int set) {
       const auto name = [&](int value) { return product.values[size_t(value)].name; };
-      one.enqueue(tensors.at(name(product.inputs[0]), set), tensors.at(name(product.inputs[1]), set), tensors.at(name(product.outputs[0]), set),
-                  workspace.address(), on);
+      one.enqueue({.a = tensors.at(name(product.inputs[0]), set), .b = tensors.at(name(product.inputs[1]), set),
+                   .result = tensors.at(name(product.outputs[0]), set)}, workspace.address(), on);
     }});
   }
   interleave(rows, rounds, stream);
