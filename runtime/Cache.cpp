@@ -177,6 +177,7 @@ CacheStatistics cacheStatistics() { return theCache().statistics(); }
 std::vector<std::string> cacheVerify() { return theCache().damaged(); }
 int64_t cacheCollect(int64_t keepBytes) {
   try {
+    std::filesystem::remove_all(cacheFolder() / "times");  // what selection remembers: a few bytes, soon found again
     return theCache().collect(keepBytes);
   } catch (const std::system_error &error) {
     throw Error::badInput("cannot remove from the kernel cache: {}", error.what());

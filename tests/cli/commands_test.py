@@ -218,6 +218,25 @@ class Choices(CommandTest):
         nearest = message.split('legal and nearest: ')[1].split(',')[0]
         self.weft('select', *CORE, '--pin', f'score={nearest}')
 
+    def test_what_variants_take_without_pins_is_remembered(self):
+        def pinned():
+            plan = self.weft('select', *CORE, '--pin', 'score=bhjk', '--json').json()
+            return {variant['name']: variant['seconds'] for variant in plan['variants']}, plan['pins']
+        first = pinned()
+        known = list(self.cache.glob('times/*.json'))
+        self.assertEqual(len(known), 1)
+        without = {variant['name']: variant['seconds'] for variant in self.weft('select', *CORE, '--json').json()['variants']}
+        self.assertEqual(json.loads(known[0].read_text()), without)
+        self.assertAlmostEqual(first[1][0]['regret'], min(first[0].values()) - min(without.values()), delta=1e-12)
+        self.assertEqual(pinned(), first)
+        known[0].write_text('{"unchanged": "soon"}')  # damaged: found again
+        self.assertEqual(pinned(), first)
+        self.assertEqual(json.loads(known[0].read_text()), without)
+        # What is known decides which variants are searched.
+        known[0].write_text(json.dumps({name: seconds if name == min(without, key=without.get) else 1 for name, seconds in without.items()}))
+        self.assertEqual(list(pinned()[0]), [min(without, key=without.get)])
+        self.assertIn('were not searched', self.weft('select', *CORE, '--pin', 'score=bhjk').out)
+
     def test_dot(self):
         self.weft('select', *CORE, '--dot', 'graph.dot')
         text = (self.folder / 'graph.dot').read_text()

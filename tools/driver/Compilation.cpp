@@ -10,6 +10,7 @@
 #include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/KnownTimes.h"
 #include "tools/driver/MemoryLimit.h"
 #include "tools/driver/PartsChoice.h"
 #include "tools/driver/PinAdvice.h"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 namespace weft::driver {
 namespace {
@@ -112,6 +114,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   this->choices.check();
   modelFlags.check();
   prices = costModelOf(target);
+  pricesKey = keyOfPrices(target, *prices);
   epilogueRefusal = epilogueRefusals(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
@@ -372,13 +375,12 @@ std::vector<select::Problem> Compilation::problems(const std::vector<ProposedVar
   return result;
 }
 
-Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const {
+Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins, const VariantTimes &withoutPins) const {
   Selected result;
-  std::set<std::string> found, names;
+  std::set<std::string> found;
   std::vector<select::VariantProblem> problems;
   for (ProposedVariant &variant : proposed) {
     select::Problem problem = toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions);
-    for (const select::Tensor &tensor : problem.tensors) names.insert(tensor.name);
     pin(problem, pins, found);
     if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
     select::Options options;
@@ -387,12 +389,9 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
     options.forbidFused = variant.forbidden;
     options.free = choices.free;
     options.softmax = choices.softmaxCombine();
-    problems.push_back({.problem = std::move(problem), .options = options});
+    const auto known = withoutPins.find(variant.name());
+    problems.push_back({.problem = std::move(problem), .options = options, .withoutPins = known == withoutPins.end() ? 0 : known->second});
   }
-  for (const Pin &pin : pins)
-    if (!found.contains(pin.tensor))
-      throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
-                            nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
   select::VariantSelections selections;
   try {
     selections = select::selectVariants(std::move(problems), *prices);
@@ -402,6 +401,8 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
   for (size_t v = 0; v < proposed.size(); ++v)
     if (selections.solved[v])
       result.variants.push_back({.proposed = std::move(proposed[v]), .selection = std::move(*selections.solved[v])});
+    else if (selections.skipped[v])
+      result.skipped[proposed[v].name()] = withoutPins.at(proposed[v].name());
     else
       result.dropped.push_back({.name = proposed[v].name(), .reason = selections.reasons[v]});
   std::stable_sort(result.variants.begin(), result.variants.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
@@ -410,27 +411,62 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
   return result;
 }
 
+namespace {
+
+std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) {
+  std::vector<ProposedVariant> result;
+  for (const ProposedVariant &variant : variants)
+    result.push_back({.rewrites = variant.rewrites, .module = mlir::ModuleOp(variant.module.get()).clone(),
+                      .fusions = variant.fusions, .stackings = variant.stackings, .forced = variant.forced,
+                      .forbidden = variant.forbidden});
+  return result;
+}
+
+}  // namespace
+
+void Compilation::checkPins(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const {
+  std::set<std::string> found, names;
+  for (select::Problem &problem : problems(proposed)) {
+    for (const select::Tensor &tensor : problem.tensors) names.insert(tensor.name);
+    pin(problem, pins, found);
+  }
+  for (const Pin &pin : pins)
+    if (!found.contains(pin.tensor))
+      throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
+                            nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
+}
+
+/// Found once for a graph, its choices and its prices, and then known (KnownTimes.h).
+VariantTimes Compilation::timesWithoutPins(const std::vector<ProposedVariant> &proposed) const {
+  KnownTimes known(pricesKey);
+  for (const ProposedVariant &variant : proposed) known.add(printWithFusions(variant));
+  known.add(fmt::format("{} {} {} {}", choices.free, choices.softmax, fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " ")));
+  if (std::optional<VariantTimes> times = known.find()) return *times;
+  VariantTimes times;
+  for (const SelectedVariant &variant : selectAll(copy(proposed), {}, {}).variants) times[variant.proposed.name()] = variant.selection.best().seconds;
+  known.store(times);
+  return times;
+}
+
 Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   const std::vector<Pin> pins = choices.pinned();
   Selected selected;
   std::vector<ProposedVariant> copies;
-  const auto copy = [&](const std::vector<ProposedVariant> &variants) {
-    std::vector<ProposedVariant> result;
-    for (const ProposedVariant &variant : variants)
-      result.push_back({.rewrites = variant.rewrites, .module = variant.module.get().clone(),
-                        .fusions = variant.fusions, .stackings = variant.stackings, .forced = variant.forced,
-                        .forbidden = variant.forbidden});
-    return result;
-  };
-  if (!pins.empty()) copies = copy(proposed);
-  selected = selectAll(std::move(proposed), pins);
+  VariantTimes withoutPins;
+  if (!pins.empty()) {
+    checkPins(proposed, pins);
+    copies = copy(proposed);
+    withoutPins = timesWithoutPins(proposed);
+  }
+  selected = selectAll(std::move(proposed), pins, withoutPins);
   selected.branches = choices.branchesAsked();
   if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
   else chooseParts(*this, selected);
   for (size_t index = 0; index < pins.size(); ++index) {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));
-    const double without = selectAll(copy(copies), others).best().selection.best().seconds;
+    const double without = others.empty() ? std::ranges::min(std::views::values(withoutPins))
+                                          : selectAll(copy(copies), others, withoutPins).best().selection.best().seconds;
     selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order),
                              .seconds = selected.best().selection.best().seconds - without});
   }

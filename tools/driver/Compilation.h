@@ -13,6 +13,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,9 +79,13 @@ struct PricedParts {
   bool isMeasured = false;  ///< all its kernels' prices
 };
 
+/// Seconds of every variant's best plan, by its name.
+using VariantTimes = std::map<std::string, double>;
+
 struct Selected {
   std::vector<SelectedVariant> variants;   ///< by predicted time, best first; ties in the order of proposal
   std::vector<DroppedVariant> dropped;
+  VariantTimes skipped;                    ///< variants that were not searched: without pins they take so long, more than the plan with pins
   std::vector<PinRegret> pins;
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
   size_t chosen = 0;                       ///< the variant that the artifact holds
@@ -141,11 +146,14 @@ private:
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
   void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
   std::string adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const;
-  Selected selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins) const;
+  Selected selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins, const VariantTimes &withoutPins) const;
+  void checkPins(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const;
+  VariantTimes timesWithoutPins(const std::vector<ProposedVariant> &proposed) const;
 
   ModelFlags modelFlags;
   ChoiceFlags choices;
   std::unique_ptr<CostModel> prices;
+  std::string pricesKey;  ///< equal for equal prices
   std::function<std::string(const Kernel &)> epilogueRefusal;  ///< of the target's families; see FuseOptions
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;

@@ -1,8 +1,13 @@
 // The shipped profiles are embedded, so that one binary works anywhere.
 #include "tools/driver/ProfileModel.h"
 
+#include "runtime/Files.h"
 #include "runtime/ProfileStore.h"
+#include "runtime/Sha256.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <map>
 #include <string_view>
 
@@ -30,6 +35,18 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
   Profile shipped = shippedProfile(device.name);
   if (shipped.kernels.empty()) return analyticCostModel(device);
   return measuredCostModel(device, std::move(shipped), "shipped profile", false);
+}
+
+std::string keyOfPrices(const TargetFlags &target, const CostModel &prices) {
+  runtime::Sha256 key;
+  key.updateField(prices.description()).updateField(target.strict ? "strict" : "").updateField(target.noLibrary ? "no library" : "");
+  for (const std::string &file : {target.profile, target.deviceName})
+    if (std::error_code none; std::filesystem::is_regular_file(file, none)) key.updateField(runtime::readFile(file));
+    else key.updateField(file);
+  std::error_code none;
+  const std::filesystem::path program = "/proc/self/exe";
+  key.updateField(fmt::format("{} {}", std::filesystem::file_size(program, none), std::filesystem::last_write_time(program, none).time_since_epoch().count()));
+  return key.finish();
 }
 
 }  // namespace weft::driver

@@ -12,6 +12,9 @@ namespace weft::driver {
 /// if the target is its own architecture, else the analytic model. Throws Error(badInput) as readProfile() does.
 std::unique_ptr<CostModel> costModelOf(const TargetFlags &target);
 
+/// Names everything that the prices depend on: the profile's bytes, the device's file, and this program.
+std::string keyOfPrices(const TargetFlags &target, const CostModel &prices);
+
 /// The rows that ship for a device; empty if there are none.
 Profile shippedProfile(const std::string &device);
 

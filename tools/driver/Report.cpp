@@ -66,6 +66,7 @@ json variantsReport(const Selected &selected) {
                     {"statistics", statisticsReport(variant.selection.statistics())}});
   for (const DroppedVariant &variant : selected.dropped)
     list.push_back({{"name", variant.name}, {"chosen", false}, {"noPlan", variant.reason}});
+  for (const auto &[name, seconds] : selected.skipped) list.push_back({{"name", name}, {"chosen", false}, {"withoutPins", seconds}});
   return list;
 }
 

@@ -1,0 +1,33 @@
+// What the best plan of every variant takes without pins, remembered from run to run in the cache folder: a question with pins then searches
+// the variants that may still win, and no other.
+//
+// Invariant: what is remembered was found by this program for the same graphs, choices and prices, so that it decides what a new search would.
+#pragma once
+
+#include "runtime/Sha256.h"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace weft::driver {
+
+class KnownTimes {
+public:
+  /// `prices`: equal for equal prices.
+  explicit KnownTimes(const std::string &prices) { key.updateField(prices); }
+  /// More of what the times depend on; before find().
+  void add(const std::string &text) { key.updateField(text); }
+
+  /// Seconds by variant. Nothing where they are not known, or where the file is damaged.
+  std::optional<std::map<std::string, double>> find();
+  /// After find(). A folder that cannot be written is no error: the times are found again.
+  void store(const std::map<std::string, double> &times) const;
+
+private:
+  runtime::Sha256 key;
+  std::filesystem::path file;
+};
+
+}  // namespace weft::driver
