@@ -91,8 +91,8 @@ constexpr double hopperGuardedShare = 0.1;
 constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
 /// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132 blocks do not reach the bandwidth).
 constexpr double hopperShareOfMemory = 1.6;
-/// On the price of kernels whose blocks share k: until they have run on a GPU, others are preferred where nothing is measured.
-constexpr double hopperSplitUntriedFactor = 2;
+/// On the price of kernels whose blocks share k: others are preferred while few of them are measured.
+constexpr double hopperSplitUnmeasured = 1.05;
 
 /// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own products, and of the peak of wgmma on
 /// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.

@@ -70,8 +70,17 @@ std::vector<int> splitsOf(const HopperProduct &product, const HopperContractionK
   return splits;
 }
 
-/// With two staged panels at most and as few stages less as make room for the sums of other blocks.
-std::optional<HopperContractionKnobs> split(HopperContractionKnobs tile, int splits, const Device &device) {
+/// With staged panels for all of a consumer's, up to four, where the epilogue reads a tensor of the result's shape: it then arrives
+/// while the tile is multiplied, and not a panel after the other.
+HopperContractionKnobs withPanels(HopperContractionKnobs tile) {
+  constexpr int mostStaged = 4;
+  const int rowBlocks = tile.tileM / 64 / (tile.schedule == pingPong ? 1 : 2);
+  tile.staging = std::max(tile.staging, std::min(mostStaged, rowBlocks * tile.tileN / 64));
+  return tile;
+}
+
+/// With as few stages less as make room for panels and for the sums of other blocks, beside which two panels have to do.
+std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int splits, const Device &device) {
   constexpr int fewestStages = 3;
   tile.splits = splits;
   if (splits > 1) tile.staging = std::min(tile.staging, 2);
@@ -81,12 +90,13 @@ std::optional<HopperContractionKnobs> split(HopperContractionKnobs tile, int spl
 }
 
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles.
-void addKnobs(const HopperProduct &product, int epilogueRegisters, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, DType dtype, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
+    if (readsPanels) one = withPanels(one);
     for (const int splits : splitsOf(product, one, device))
-      if (const auto candidate = split(one, splits, device); candidate && hopperTileRefusal(product, *candidate, epilogueRegisters).empty())
+      if (const auto candidate = fitted(one, splits, device); candidate && hopperTileRefusal(product, *candidate, epilogueRegisters).empty())
         priced.emplace_back(hopperTensorSeconds(product, *candidate, dtype, device), *candidate);
   }
   std::sort(priced.begin(), priced.end());
@@ -126,9 +136,10 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   if (space.tuples.empty()) return {.reason = std::move(refusal)};
   std::set<Knobs> knobs;
   const int registers = epilogueRegisters(kernel, *recognised.region);
+  const bool readsPanels = std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
   for (auto &[extents, product] : shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    addKnobs(product, registers, dtype, device, knobs);
+    addKnobs(product, registers, readsPanels, dtype, device, knobs);
   }
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
   space.knobs.assign(knobs.begin(), knobs.end());

@@ -46,7 +46,7 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
   Cost cost{.seconds = device.launchSeconds + analytic::hopperStartSeconds + busySeconds,
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
-  if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUntriedFactor;
+  if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUnmeasured;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   return cost;
 }

@@ -49,10 +49,10 @@ inline Kernel productBias(const ContractionExtents &extents, DType type) {
   const int bias = fused.input("bias", "u");
   return fused.build({fused.bias(fused.product(), bias)});
 }
-/// keepsBiased: what the backward pass reads is a second output.
+/// keepsBiased: what the backward pass reads is a second output. The scale keeps values where 1 + erf has digits left in fp64.
 inline Kernel productBiasGelu(const ContractionExtents &extents, DType type, bool keepsBiased) {
   FusedContraction fused(keepsBiased ? "product_bias_gelu_kept" : "product_bias_gelu", extents, type);
-  const int bias = fused.input("bias", "u"), biased = fused.bias(fused.product(), bias), active = fused.gelu(biased);
+  const int bias = fused.input("bias", "u"), biased = fused.bias(fused.product(1.0 / 16), bias), active = fused.gelu(biased);
   return fused.build(keepsBiased ? std::vector{active, biased} : std::vector{active});
 }
 inline Kernel productBiasReluDropout(const ContractionExtents &extents, DType type) {
