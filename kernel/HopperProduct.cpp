@@ -114,7 +114,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes 64 at least", product.k, knobs.splits);
   // As Plan::consumerRegisters in hopper_tiles.cuh; what products and stores hold beside the sums was found by building kernels.
-  constexpr int ownRegisters = 24;
+  constexpr int ownRegisters = 32;
   const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
   const int registers = !product.a.isByEngine || !product.b.isByEngine ? 200 : sums >= 192 ? 240 : 232;
   if (sums + ownRegisters + epilogueRegisters > registers)
