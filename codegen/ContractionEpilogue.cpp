@@ -10,8 +10,6 @@
 namespace weft::codegen {
 namespace {
 
-constexpr int64_t blockSide = 16;  ///< of the block whose elements one lane's eight are part of
-
 /// "{0} + {1}" with operands in the places of numbers.
 std::string filled(std::string text, const std::vector<std::string> &operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -26,11 +24,10 @@ class EpilogueBuilder {
 public:
   explicit EpilogueBuilder(const EpilogueContext &context)
       : context(context), kernel(context.kernel),
-        groups(contractionGroups(kernel, {context.region.a, context.region.b, context.region.c})),
+        groups(groupsAsLaidOut(kernel, context.region, context.configuration.outputs[0])),
         strides(matrixProduct(kernel, context.configuration).value()) {
     for (std::string *name : {&sums, &at, &e}) *name = context.names.claim(*name);
     reference.resize(kernel.values.size());
-    orderGroups();
   }
 
   ContractionEpilogue run() {
@@ -57,15 +54,6 @@ private:
 
   ContractionGroup rowGroup() const { return context.rowsAlongN ? nGroup : mGroup; }
   ContractionGroup columnGroup() const { return context.rowsAlongN ? mGroup : nGroup; }
-
-  /// Slowest first, as the first output lies.
-  void orderGroups() {
-    const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[0])].axes;
-    std::vector<int> place(kernel.axes.size());
-    const std::vector<int> &order = context.configuration.outputs[0].order;
-    for (size_t i = 0; i < order.size(); ++i) place[size_t(axes[size_t(order[i])])] = int(i);
-    for (std::vector<int> &group : groups) std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
-  }
 
   int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
 
@@ -295,11 +283,7 @@ private:
 
   /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes, which run along these groups.
   bool isFragmentOf(const std::vector<int> &own, ContractionGroup rows, ContractionGroup columns) const {
-    const auto isFastest = [&](ContractionGroup group, int axis) {
-      const std::vector<int> &axes = groups[group];
-      return !axes.empty() && axes.back() == axis && (axes.size() == 1 || extent(axis) % blockSide == 0);
-    };
-    return own.size() >= 2 && isFastest(columns, own[own.size() - 1]) && isFastest(rows, own[own.size() - 2]);
+    return drawsByFragment(kernel, own, groups[rows], groups[columns]);
   }
 
   // --- outputs ---

@@ -103,6 +103,23 @@ std::string_view nameOf(EpilogueRole role) {
   return "?";
 }
 
+ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region, const Layout &layout) {
+  ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
+  const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[0])].axes;
+  std::vector<int> place(kernel.axes.size());
+  for (size_t i = 0; i < layout.order.size(); ++i) place[size_t(axes[size_t(layout.order[i])])] = int(i);
+  for (std::vector<int> &group : groups) std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
+  return groups;
+}
+
+bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns) {
+  const auto isFastest = [&](const std::vector<int> &group, int axis) {
+    return !group.empty() && group.back() == axis &&
+           (group.size() == 1 || kernel.axes[size_t(axis)].extent % fragmentBlockSide == 0);
+  };
+  return axes.size() >= 2 && isFastest(columns, axes[axes.size() - 1]) && isFastest(rows, axes[axes.size() - 2]);
+}
+
 std::string epilogueRefusal(const BodyOp &op) {
   if (op.operatorClass != OperatorClass::elementwise)
     return cannotStand(op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));

@@ -156,4 +156,8 @@ __device__ __forceinline__ unsigned packPair(bfloat16 *, float low, float high) 
   return word;
 }
 
+/// The value of a lane as one that the compiler knows nothing of: what depends on it is computed here and not ahead. A shuffle,
+/// since ptxas sees through an assignment. All lanes of the warp take part.
+__device__ __forceinline__ int hide(int value, int lane) { return __shfl_sync(~0u, value, lane); }
+
 }  // namespace weft::hopper

@@ -17,16 +17,12 @@ template <Product product, Tile tile> using Sums = float[Plan<product, tile>::ro
 struct Fragment {
   int batch, row, column;
 };
-/// Keeps what is computed from the value behind this point: addresses and draws of all fragments at once would not fit the
-/// registers.
-__device__ __forceinline__ int fromHereOn(int value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
 /// The epilogue that leaves the sums as they are.
 struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
 };
+template <typename Epilogue> constexpr bool isUnchanged = false;
+template <> constexpr bool isUnchanged<Unchanged> = true;
 
 /// The panels of 64 x 64 elements of C that a consumer makes of a tile, in the order in which it stores them. Where blocks
 /// share a tile each finishes every so manieth panel, beginning with that of its rank.
@@ -142,10 +138,14 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
       if (thread == 0) waitForStoresToRead<tile.staging - 1>();
       synchronize(1 + staging.consumer, warpgroup);
     }
+    // What an epilogue reads and draws for later panels would not fit beside the sums, nor, where they are many, for the panel.
+    Fragment first{panels.at.batch, panels.row(panel) + warp * 16 + lane / 4, panels.column(panel) + lane % 4 * 2};
+    if constexpr (!isUnchanged<Epilogue>) first = {first.batch, hide(first.row, lane), hide(first.column, lane)};
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
-      const Fragment fragment{panels.at.batch, fromHereOn(panels.row(panel) + warp * 16 + lane / 4),
-                              fromHereOn(panels.column(panel) + step * 16 + lane % 4 * 2)};
+      Fragment fragment{first.batch, first.row, first.column + step * 16};
+      if constexpr (!isUnchanged<Epilogue> && Plan<product, tile>::sums > 128)
+        if (step > 0) fragment.column = hide(fragment.column, lane);
       const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
       float values[8];
 #pragma unroll

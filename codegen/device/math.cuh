@@ -6,8 +6,8 @@
 
 namespace weft {
 
-/// max(x, 0).
-__device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }
+/// max(x, 0); NaN stays NaN.
+__device__ __forceinline__ float relu(float x) { return ptx::maximum(x, 0.0f); }
 
 /// e^x, at most 2 ulp off.
 __device__ __forceinline__ float exp(float x) { return expf(x); }
