@@ -313,7 +313,7 @@ module {
   %score = weft.contract "phbk,phbj->hbjk" %k, %q : !phbk, !phbj -> !hbjk
   %probability = weft.softmax %score over k {empty_row = zero} : !hbjk
   %a = weft.contract "whbk,hbjk->whbj" %v, %probability : !whbk, !hbjk -> !whbj
-  %d = weft.tanh %a : !whbj
+  %d = weft.softmax %a over j {empty_row = zero} : !whbj
   %c = weft.concat %d, %a {axis = h} : !whbj, !whbj -> !stack
   %y = weft.contract "whi,whbj->bji" %o, %c : !whi, !stack -> !bji
   weft.return %y : !bji
