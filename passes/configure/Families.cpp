@@ -26,7 +26,7 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
-    {"hopper-contraction", hopperContractionSpace, true},
+    {"hopper-contraction", hopperContractionSpace},
     {"cublaslt", librarySpace},
     {"ampere-contraction", ampereContractionSpace},
     {"plain-contraction", contractionSpace},

@@ -89,17 +89,6 @@ std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int sp
   return std::nullopt;
 }
 
-/// Whether one or two draws serve the eight elements of a lane; a draw for each would cost more than the dropout as a kernel of
-/// its own, and registers that are not there.
-bool drawsByFragment(const Kernel &kernel, const ContractionRegion &region, const LayoutTuple &tuple) {
-  const ContractionGroups groups = groupsAsLaidOut(kernel, region, tuple[kernel.inputs.size()]);
-  return std::ranges::all_of(region.epilogue, [&](size_t op) {
-    const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
-    return kernel.body[op].name != "dropout" || drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]) ||
-           drawsByFragment(kernel, axes, groups[nGroup], groups[mGroup]);
-  });
-}
-
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles.
 void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, DType dtype, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
@@ -138,10 +127,6 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
     const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}));
     if (!answer.product) {
       refusal = answer.refusal;
-      continue;
-    }
-    if (!drawsByFragment(kernel, *recognised.region, tuple)) {
-      refusal = "in no layout does a draw serve the elements that a lane holds";
       continue;
     }
     shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
