@@ -62,7 +62,8 @@ ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion 
 /// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
 constexpr int64_t fragmentBlockSide = 16;
 /// Whether one Philox call draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout bits"), where a dropout runs over
-/// `axes` and rows and columns of the block run along these groups. If not, every element takes a call of its own.
+/// `axes` and rows and columns of the block run along these groups. With the groups exchanged two calls do; else every element takes
+/// one of its own.
 bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns);
 
 /// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops whose meaning is a scalar
