@@ -32,15 +32,10 @@ TensorMap sliceMap(DType dtype, const HopperProduct &product, const HopperOperan
   return mapOf(dtype, outerExtent, product.k, operand.k, product, operand.batch, panelSide);
 }
 
-HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
-                             const ContractionRegion &region) {
-  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
-  if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  if (const std::string reason = hopperKnobsRefusal(knobs, mostSharedBytes); !reason.empty())
+HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs) {
+  if (const std::string reason = hopperRefusal(kernel, configuration, knobs, mostSharedBytes); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  if (const std::string reason = hopperTileRefusal(*answer.product, knobs, epilogueRegisters(kernel, region)); !reason.empty())
-    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  return *answer.product;
+  return hopperProduct(kernel, configuration).product.value();
 }
 
 ContractionRegion checkedRegion(const Kernel &kernel) {
@@ -53,7 +48,7 @@ class HopperLowering {
 public:
   HopperLowering(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs)
       : kernel(kernel), configuration(configuration), knobs(knobs), region(checkedRegion(kernel)),
-        product(checkedProduct(kernel, configuration, knobs, region)), groups(contractionGroups(kernel, {region.a, region.b, region.c})),
+        product(checkedProduct(kernel, configuration, knobs)), groups(contractionGroups(kernel, {region.a, region.b, region.c})),
         dtype(kernel.values[size_t(kernel.outputs[0])].dtype), type(cudaNameOf(dtype)) {}
 
   Program run() {

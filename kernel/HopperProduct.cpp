@@ -1,6 +1,7 @@
 // From layouts to the skeleton's product, and what its tiles need.
 #include "kernel/HopperProduct.h"
 
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -121,6 +122,16 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
                        epilogueRegisters, registers, ownRegisters);
   return "";
+}
+
+std::string hopperRefusal(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
+                          int64_t sharedMemoryPerBlock) {
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  if (!recognised.region) return recognised.refusal;
+  if (std::string reason = hopperKnobsRefusal(knobs, sharedMemoryPerBlock); !reason.empty()) return reason;
+  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  if (!answer.product) return answer.refusal;
+  return hopperTileRefusal(*answer.product, knobs, epilogueRegisters(kernel, *recognised.region));
 }
 
 std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {

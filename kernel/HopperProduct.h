@@ -45,6 +45,9 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
 /// Why this product has no kernel with such knobs, which are legal by themselves; empty if it has. `epilogueRegisters`: see
 /// kernel/ContractionRegion.h.
 std::string hopperTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, int epilogueRegisters);
+/// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together. Empty if it is.
+std::string hopperRefusal(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
+                          int64_t sharedMemoryPerBlock);
 /// Dynamic shared memory: stages of slices, panels of C, partial sums of other blocks, barriers.
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
 /// Tiles of C over all members of the batch.

@@ -5,6 +5,7 @@
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/Gaps.h"
 
@@ -110,6 +111,10 @@ private:
   std::vector<PricedConfiguration> rowsOf(const Kernel &kernel) const {
     std::vector<PricedConfiguration> result;
     const auto add = [&](Configuration configuration, const ProfileRow &row) {
+      // What a tile may hold has changed before: a row of one that is not emitted any more is no offer.
+      if (const auto *tile = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+          tile && !hopperRefusal(kernel, configuration, *tile, device().sharedMemoryPerBlock).empty())
+        return;
       const Cost cost = priced(kernel, configuration, row);
       result.push_back({std::move(configuration), cost});
     };

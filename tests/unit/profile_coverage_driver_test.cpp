@@ -2,6 +2,7 @@
 // is counted and named.
 #include "kernel/Error.h"
 #include "tests/unit/ProfileRows.h"
+#include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleProblems.h"
 
 #include <catch2/catch.hpp>
@@ -153,4 +154,21 @@ TEST_CASE("the fastest row of every kernel and layouts is enough for the same pl
   CHECK(b.best().lowerBound == Approx(a.best().lowerBound).epsilon(1e-9));
   CHECK(b.statistics().coverageMeasured == 1);
   CHECK(b.statistics().prunedTransposes == 0);
+}
+
+TEST_CASE("rows of a tile that is not emitted any more are no offer") {
+  const Kernel kernel = productBias({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+  Configuration configuration;
+  for (const Configuration &one : enumerate(kernel, device()).legal)
+    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) configuration = one;
+  Configuration refused = configuration;  // 192 sums a thread leave no registers for an epilogue
+  refused.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 192, .stages = 4, .staging = 4, .blocks = 132};
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  for (const Configuration &one : {configuration, refused})
+    addRow(profile, kernel, one, {.seconds = 1e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(one.knobs))});
+  CHECK(rowsOf(profile, kernel).rows.size() == 2);
+  const auto model = modelOf(profile);
+  const std::vector<PricedConfiguration> &offered = model->measured(kernel);
+  REQUIRE(offered.size() == 1);
+  CHECK(offered.front().configuration.knobs == configuration.knobs);
 }

@@ -2,7 +2,6 @@
 #include "tools/driver/PlanConfiguration.h"
 
 #include "kernel/Error.h"
-#include "kernel/ContractionRegion.h"
 #include "kernel/HopperProduct.h"
 #include "kernel/LibraryProduct.h"
 #include "kernel/Nearest.h"
@@ -169,11 +168,7 @@ bool isLibraryProduct(const Kernel &kernel, const Configuration &configuration) 
 /// Its skeleton takes any strides that make a product and any tile within the limits: more than enumeration offers, parts of tensors too.
 bool isTensorCoreProduct(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-  if (!knobs || !hopperKnobsRefusal(*knobs, device.sharedMemoryPerBlock).empty()) return false;
-  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
-  const ContractionRegionAnswer recognised = contractionRegion(kernel);
-  if (!answer.product || !recognised.region) return false;
-  if (!hopperTileRefusal(*answer.product, *knobs, epilogueRegisters(kernel, *recognised.region)).empty()) return false;
+  if (!knobs || !hopperRefusal(kernel, configuration, *knobs, device.sharedMemoryPerBlock).empty()) return false;
   bool isTaken = false;
   const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
                               .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
