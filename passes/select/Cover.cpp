@@ -1,9 +1,15 @@
-// Order of kernels. Independent kernels must not be permuted, or layers explode. The next kernel contains the lowest
-// unfinished op; if that kernel waits for an op outside, the kernels that contain the lowest such op come first. Every
-// acyclic partition of the ops has such an order, so no plan is lost.
+// Order of kernels. Independent kernels must not be permuted, or layers explode. The next kernel contains the first
+// unfinished op; if that kernel waits for an op outside, the kernels that contain the first such op come first.
+//
+// No plan is lost, whatever the order of ops is by which an op is first. Take any partition of the ops into kernels that do not wait for each
+// other in a circle, and any set of its kernels that are finished. The partition has one kernel with the first unfinished op; while the kernel
+// at hand waits, the partition has one with the first op that it waits for, which comes before it and is unfinished. Kernels that wait for each
+// other in no circle are not met twice, so this ends at a kernel that is ready, and `collect` follows just these steps. So every partition is
+// a path, and of its many permutations one. The order is thus chosen by the number of layers that it leads to.
 #include "passes/select/Cover.h"
 
 #include "kernel/Error.h"
+#include "passes/select/OpOrder.h"
 
 #include <algorithm>
 
@@ -11,6 +17,7 @@ namespace weft::select {
 
 Cover::Cover(const Problem &problem, const Prices &prices) : problem(problem), prices(prices) {
   findDependencies();
+  chooseOrder();
   openLayers();
   findBounds();
 }
@@ -45,25 +52,38 @@ void Cover::findDependencies() {
       for (int op : problem.candidates[c].ops) candidatesOf[static_cast<size_t>(op)].push_back(static_cast<int>(c));
 }
 
+void Cover::chooseOrder() {
+  const size_t count = problem.ops.size();
+  std::vector<OpSet> kernels, direct(count);
+  for (size_t c = 0; c < opsOf.size(); ++c)
+    if (prices.isUsable(static_cast<int>(c))) kernels.push_back(opsOf[c]);
+  for (size_t op = 0; op < count; ++op)
+    for (int tensor : problem.opInputs[op])
+      if (const int producer = producers[static_cast<size_t>(tensor)]; producer >= 0) direct[op].insert(producer);
+  order = compactOrder(kernels, direct);
+}
+
 void Cover::openLayers() {
-  std::map<std::pair<int, OpSet>, std::vector<std::pair<int, OpSet>>> waiting = {{{0, OpSet()}, {}}};
-  std::vector<std::vector<std::pair<int, OpSet>>> targets;
+  // Candidates and what is finished after them, by layer as they are numbered. Kernels finish at least one op, so a set has all its ways in
+  // before it is looked at.
+  std::map<std::pair<int, OpSet>, std::vector<std::pair<int, OpSet>>> ways = {{{0, OpSet()}, {}}};
   std::map<OpSet, int> numberOf;
-  // Kernels finish at least one op, so a set is complete with its ways in before it is taken out.
-  for (; !waiting.empty(); waiting.erase(waiting.begin())) {
-    const OpSet finished = waiting.begin()->first.second;
+  for (auto &[key, next] : ways) {
+    const OpSet &finished = key.second;
     numberOf[finished] = static_cast<int>(all.size());
     all.push_back(openLayer(finished));
-    targets.emplace_back();
     if (isComplete(all.back())) continue;
     for (int candidate : nextCandidates(finished)) {
       const OpSet target = finished | opsOf[static_cast<size_t>(candidate)];
-      targets.back().emplace_back(candidate, target);
-      waiting.try_emplace({target.size(), target});
+      next.emplace_back(candidate, target);
+      ways.try_emplace({target.size(), target});
     }
   }
-  for (size_t layer = 0; layer < all.size(); ++layer)
-    for (const auto &[candidate, target] : targets[layer]) all[layer].next.push_back({candidate, numberOf.at(target)});
+  auto layer = all.begin();
+  for (const auto &[key, next] : ways) {
+    for (const auto &[candidate, target] : next) layer->next.push_back({candidate, numberOf.at(target)});
+    ++layer;
+  }
 }
 
 void Cover::findBounds() {
@@ -97,11 +117,17 @@ Layer Cover::openLayer(const OpSet &finished) const {
   return layer;
 }
 
+/// The first in the order; -1 if there is none.
+int Cover::firstOf(const OpSet &ops) const {
+  const auto first = std::find_if(order.begin(), order.end(), [&](int op) { return ops.contains(op); });
+  return first == order.end() ? -1 : *first;
+}
+
 /// Candidates that may come next (see the head of the file).
 std::vector<int> Cover::nextCandidates(const OpSet &finished) const {
   std::set<int> next;
   const OpSet unfinished = OpSet::firstOps(static_cast<int>(problem.ops.size())) - finished;
-  collect(finished, unfinished.lowest(), {}, next);
+  collect(finished, firstOf(unfinished), {}, next);
   return {next.begin(), next.end()};
 }
 
@@ -113,7 +139,7 @@ void Cover::collect(const OpSet &finished, int op, const OpSet &reserved, std::s
     if (own.intersects(finished) || own.intersects(reserved)) continue;
     const OpSet missing = needs[static_cast<size_t>(candidate)] - finished;
     if (missing.isEmpty()) next.insert(candidate);
-    else collect(finished, missing.lowest(), reserved | own, next);
+    else collect(finished, firstOf(missing), reserved | own, next);
   }
 }
 

@@ -37,8 +37,10 @@ public:
 
 private:
   void findDependencies();
+  void chooseOrder();
   void openLayers();
   void findBounds();
+  int firstOf(const OpSet &ops) const;
   std::vector<int> nextCandidates(const OpSet &finished) const;
   void collect(const OpSet &finished, int op, const OpSet &reserved, std::set<int> &next) const;
   bool isLive(int tensor, const OpSet &finished) const;
@@ -48,6 +50,7 @@ private:
   const Prices &prices;
   std::vector<OpSet> ancestors, consumers, opsOf, needs;
   std::vector<int> producers;
+  std::vector<int> order;  ///< of ops
   std::vector<std::vector<int>> candidatesOf;
   std::vector<Layer> all;
 };

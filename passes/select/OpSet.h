@@ -26,13 +26,17 @@ public:
 
   void insert(int op) { words[static_cast<std::size_t>(op) / 64] |= uint64_t(1) << (op % 64); }
   bool contains(int op) const { return (words[static_cast<std::size_t>(op) / 64] >> (op % 64)) & 1; }
-  bool containsAll(const OpSet &other) const { return (other - *this).isEmpty(); }
+  bool containsAll(const OpSet &other) const {
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (other.words[i] & ~words[i]) return false;
+    return true;
+  }
   bool intersects(const OpSet &other) const {
     for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] & other.words[i]) return true;
     return false;
   }
-  bool isEmpty() const { return size() == 0; }
+  bool isEmpty() const { return *this == OpSet(); }
   int size() const {
     int count = 0;
     for (uint64_t word : words) count += std::popcount(word);
@@ -43,6 +47,13 @@ public:
     for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i]) return static_cast<int>(i * 64) + std::countr_zero(words[i]);
     return -1;
+  }
+  /// Ascending.
+  std::vector<int> members() const {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      for (uint64_t rest = words[i]; rest; rest &= rest - 1) found.push_back(static_cast<int>(i * 64) + std::countr_zero(rest));
+    return found;
   }
   OpSet operator|(const OpSet &other) const { return combined(other, [](uint64_t a, uint64_t b) { return a | b; }); }
   OpSet operator-(const OpSet &other) const { return combined(other, [](uint64_t a, uint64_t b) { return a & ~b; }); }

@@ -23,44 +23,55 @@ struct Block {
   int first = std::numeric_limits<int>::max(), last = -1;
   std::set<std::string> entryPoints = {};  ///< that use it
   bool isLibrarys = false;  ///< aligned as the workspace is, not as a caller's result
-  std::set<int> users = {};
+  std::vector<int> users = {};  ///< ascending
   bool isUsed() const { return last >= 0; }
   bool meets(const Block &other) const { return first <= other.last && other.first <= last; }
 };
 
 /// Which buffers must not share bytes: those that are in use at one time and, of a plan with branches, those that would make kernels wait for
-/// each other that stand near each other and otherwise might run at once.
+/// each other that stand near each other and otherwise might run at once. A table, because packing asks for every pair many times.
 class Neighbours {
 public:
-  Neighbours(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
+  Neighbours(const runtime::Plan &plan, const runtime::PlanMemory &memory, const std::vector<Block> &blocks)
+      : count(blocks.size()), areApart(count * count, false) {
+    std::optional<runtime::KernelOrder> order;  // what data ask for, without shared memory
     if (plan.branches) order.emplace(plan.kernels.size(), runtime::conflicts(plan, runtime::livesOf(plan, memory)));
+    for (const Block &a : blocks)
+      for (const Block &b : blocks)
+        if (a.isUsed() && b.isUsed()) areApart[place(a, b)] = a.meets(b) || (order && (a.last < b.first ? delays(*order, a, b) : delays(*order, b, a)));
   }
-  bool apart(const Block &a, const Block &b) const { return a.meets(b) || (order && (a.last < b.first ? delays(a, b) : delays(b, a))); }
+  bool apart(const Block &a, const Block &b) const { return areApart[place(a, b)]; }
 
 private:
   /// Places between kernels that run at about the same time. Sharing between kernels further apart costs no time, and saves most of the memory.
   static constexpr int reach = 8;
 
-  bool delays(const Block &earlier, const Block &later) const {
+  static bool delays(const runtime::KernelOrder &order, const Block &earlier, const Block &later) {
     for (const int first : earlier.users)
       for (const int second : later.users)
-        if (second - first < reach && !order->waits(second, first)) return true;
+        if (second - first < reach && !order.waits(second, first)) return true;
     return false;
   }
+  size_t place(const Block &a, const Block &b) const { return size_t(a.buffer) * count + size_t(b.buffer); }
 
-  std::optional<runtime::KernelOrder> order;  ///< what data ask for, without shared memory
+  size_t count;
+  std::vector<bool> areApart;
 };
 
 struct Placed {
-  Block block;
+  const Block *block = nullptr;
   int64_t offset = 0;
 };
+/// Ascending by offset.
+using Placements = std::vector<Placed>;
+
+void insert(Placements &placed, Placed one) { placed.insert(std::ranges::upper_bound(placed, one.offset, {}, &Placed::offset), one); }
 
 /// A result that may hold temporaries until its first use.
 struct Host {
   std::string name;
   Block own;
-  std::vector<Placed> placed = {};
+  Placements placed = {};
   /// Callers bring a result where it is computed, so what lies in it must not be used anywhere else.
   bool mayHold(const Block &block, const Neighbours &neighbours) const {
     return !block.isLibrarys && block.last < own.first && block.entryPoints.size() <= 1 && block.entryPoints == own.entryPoints &&
@@ -81,7 +92,7 @@ std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemor
       Block &block = blocks[size_t(buffer)];
       block.first = std::min(block.first, int(kernel));
       block.last = int(kernel);
-      block.users.insert(int(kernel));
+      if (block.users.empty() || block.users.back() != int(kernel)) block.users.push_back(int(kernel));
       block.entryPoints.insert(entryOf[kernel]);
     };
     if (one.family == familyOf(ViewKnobs{})) continue;
@@ -94,57 +105,59 @@ std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemor
   return blocks;
 }
 
-std::vector<Block> temporaries(const std::vector<Block> &blocks, const runtime::PlanMemory &memory) {
-  std::vector<Block> found;
+using Blocks = std::vector<const Block *>;
+
+Blocks temporaries(const std::vector<Block> &blocks, const runtime::PlanMemory &memory) {
+  Blocks found;
   for (const Block &block : blocks)
-    if (block.isUsed() && memory.buffers()[size_t(block.buffer)].kind == runtime::BufferKind::temporary) found.push_back(block);
+    if (block.isUsed() && memory.buffers()[size_t(block.buffer)].kind == runtime::BufferKind::temporary) found.push_back(&block);
   return found;
 }
 
-std::vector<int64_t> liveBytes(const std::vector<Block> &blocks, size_t kernels) {
+std::vector<int64_t> liveBytes(const Blocks &blocks, size_t kernels) {
   std::vector<int64_t> live(kernels);
-  for (const Block &block : blocks)
-    for (int kernel = block.first; kernel <= block.last; ++kernel) live[size_t(kernel)] += block.bytes;
+  for (const Block *block : blocks)
+    for (int kernel = block->first; kernel <= block->last; ++kernel) live[size_t(kernel)] += block->bytes;
   return live;
 }
 
 /// The offset within `limit` bytes where the block overlaps none that it must stay apart from and the gap it leaves is smallest; behind all
 /// of those if no gap takes it; -1 if that is beyond the limit.
-int64_t bestFit(const Block &block, std::vector<Placed> placed, const Neighbours &neighbours, int64_t limit = std::numeric_limits<int64_t>::max()) {
-  std::erase_if(placed, [&](const Placed &other) { return !neighbours.apart(other.block, block); });
-  std::ranges::sort(placed, {}, &Placed::offset);
+int64_t bestFit(const Block &block, const Placements &placed, const Neighbours &neighbours, int64_t limit = std::numeric_limits<int64_t>::max()) {
   int64_t end = 0, best = -1, bestGap = std::numeric_limits<int64_t>::max();
   for (const Placed &other : placed) {
+    if (!neighbours.apart(*other.block, block)) continue;
     const int64_t gap = other.offset - end;
     if (gap >= block.bytes && gap < bestGap) best = end, bestGap = gap;
-    end = std::max(end, other.offset + other.block.bytes);
+    end = std::max(end, other.offset + other.block->bytes);
   }
   if (best >= 0) return best;
   return end + block.bytes <= limit ? end : -1;
 }
 
 struct Packing {
-  std::vector<Placed> placed;
+  Placements placed;
   int64_t bytes = 0;
 };
 
-Packing packInOrder(const std::vector<Block> &blocks, const Neighbours &neighbours) {
+Packing packInOrder(const Blocks &blocks, const Neighbours &neighbours) {
   Packing packing;
-  for (const Block &block : blocks) {
-    packing.placed.push_back({block, bestFit(block, packing.placed, neighbours)});
-    packing.bytes = std::max(packing.bytes, packing.placed.back().offset + block.bytes);
+  for (const Block *block : blocks) {
+    const int64_t offset = bestFit(*block, packing.placed, neighbours);
+    insert(packing.placed, {block, offset});
+    packing.bytes = std::max(packing.bytes, offset + block->bytes);
   }
   return packing;
 }
 
 /// The best of several orders: by size, by size times length of life, as the kernels come, and backwards.
-Packing pack(std::vector<Block> blocks, const Neighbours &neighbours) {
+Packing pack(Blocks blocks, const Neighbours &neighbours) {
   using Key = std::tuple<int64_t, int, int>;
-  const std::function<Key(const Block &)> keys[] = {
-      [](const Block &block) { return Key(-block.bytes, block.first, block.buffer); },
-      [](const Block &block) { return Key(-block.bytes * (block.last - block.first + 1), block.first, block.buffer); },
-      [](const Block &block) { return Key(block.first, -block.last, block.buffer); },
-      [](const Block &block) { return Key(-block.last, block.first, block.buffer); },
+  const std::function<Key(const Block *)> keys[] = {
+      [](const Block *block) { return Key(-block->bytes, block->first, block->buffer); },
+      [](const Block *block) { return Key(-block->bytes * (block->last - block->first + 1), block->first, block->buffer); },
+      [](const Block *block) { return Key(block->first, -block->last, block->buffer); },
+      [](const Block *block) { return Key(-block->last, block->first, block->buffer); },
   };
   std::optional<Packing> best;
   for (const auto &key : keys) {
@@ -169,32 +182,32 @@ std::vector<Host> hostsOf(const runtime::Plan &plan, const runtime::PlanMemory &
 
 /// Moves blocks into results, first those that are in use when most is, and longest so, and back again those that do not make the workspace
 /// smaller. Returns what stays.
-std::vector<Block> fillHosts(std::vector<Block> blocks, std::vector<Host> &hosts, const Neighbours &neighbours, size_t kernels) {
+Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neighbours, size_t kernels) {
   const std::vector<int64_t> live = liveBytes(blocks, kernels);
-  const auto key = [&](const Block &block) {
-    const auto begin = live.begin() + block.first, end = live.begin() + block.last + 1;
+  const auto key = [&](const Block *block) {
+    const auto begin = live.begin() + block->first, end = live.begin() + block->last + 1;
     const int64_t most = *std::max_element(begin, end);
-    return std::tuple(-most, -std::count(begin, end, most), -block.bytes, block.buffer);
+    return std::tuple(-most, -std::count(begin, end, most), -block->bytes, block->buffer);
   };
   std::ranges::sort(blocks, {}, key);
-  std::vector<std::pair<Block, Host *>> moved;
-  std::vector<Block> kept;
-  for (const Block &block : blocks) {
-    const auto fit = [&](const Host &host) { return bestFit(block, host.placed, neighbours, host.own.bytes); };
-    const auto takes = [&](const Host &host) { return host.mayHold(block, neighbours) && fit(host) >= 0; };
+  std::vector<std::pair<const Block *, Host *>> moved;
+  Blocks kept;
+  for (const Block *block : blocks) {
+    const auto fit = [&](const Host &host) { return bestFit(*block, host.placed, neighbours, host.own.bytes); };
+    const auto takes = [&](const Host &host) { return host.mayHold(*block, neighbours) && fit(host) >= 0; };
     const auto host = std::ranges::find_if(hosts, takes);
     if (host == hosts.end()) {
       kept.push_back(block);
       continue;
     }
-    host->placed.push_back({block, fit(*host)});
+    insert(host->placed, {block, fit(*host)});
     moved.emplace_back(block, &*host);
   }
   int64_t bytes = pack(kept, neighbours).bytes;
   for (const auto &[block, host] : moved) {
     kept.push_back(block);
     if (const int64_t with = pack(kept, neighbours).bytes; with > bytes) kept.pop_back();
-    else std::erase_if(host->placed, [&](const Placed &one) { return one.block.buffer == block.buffer; }), bytes = with;
+    else std::erase_if(host->placed, [&](const Placed &one) { return one.block == block; }), bytes = with;
   }
   return kept;
 }
@@ -206,18 +219,19 @@ void packBuffers(runtime::Plan &plan) {
   const runtime::PlanMemory memory(plan);
   const std::vector<Block> blocks = allBlocks(plan, memory);
   std::vector<Host> hosts = hostsOf(plan, memory, blocks);
-  const Neighbours neighbours(plan, memory);
+  const Neighbours neighbours(plan, memory, blocks);
   const Packing packing = pack(fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
-  for (const Placed &one : packing.placed) plan.placements.push_back({.buffer = one.block.buffer, .in = "workspace", .offset = one.offset});
+  for (const Placed &one : packing.placed) plan.placements.push_back({.buffer = one.block->buffer, .in = "workspace", .offset = one.offset});
   for (const Host &host : hosts)
-    for (const Placed &one : host.placed) plan.placements.push_back({.buffer = one.block.buffer, .in = host.name, .offset = one.offset});
+    for (const Placed &one : host.placed) plan.placements.push_back({.buffer = one.block->buffer, .in = host.name, .offset = one.offset});
   std::ranges::sort(plan.placements, {}, &runtime::PlanPlacement::buffer);
   plan.workspaceBytes = packing.bytes;
 }
 
 std::vector<int64_t> liveBytes(const runtime::Plan &plan) {
   const runtime::PlanMemory memory(plan);
-  return liveBytes(temporaries(allBlocks(plan, memory), memory), plan.kernels.size());
+  const std::vector<Block> blocks = allBlocks(plan, memory);
+  return liveBytes(temporaries(blocks, memory), plan.kernels.size());
 }
 
 }  // namespace weft::driver

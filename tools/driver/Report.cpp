@@ -248,10 +248,6 @@ json savedReport(const Selected &selected) {
 
 constexpr size_t refusedNotes = 2;  // a header comment is read, not searched; `explain --fusion` has all
 
-bool overlaps(const std::vector<int> &a, const std::vector<int> &b) {
-  return std::any_of(a.begin(), a.end(), [&](int op) { return std::find(b.begin(), b.end(), op) != b.end(); });
-}
-
 }  // namespace
 
 json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned,
@@ -308,16 +304,22 @@ std::string printStep(const select::Problem &problem, const select::Step &step) 
   return text + ", " + describe(candidate.kernel, step.configuration.knobs);
 }
 
-std::vector<std::string> fusionNotes(const ChosenKernel &chosen, const FusionResult &fusions) {
+FusionNotes::FusionNotes(const FusionResult &fusions) : records(fusions.records) {
+  for (size_t index = 0; index < records.size(); ++index)
+    if (!records[index].accepted && !records[index].code.empty())
+      for (const int op : records[index].ops) refusedOf[op].push_back(index);
+}
+
+std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
   std::vector<std::string> notes;
   if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
-  std::vector<const FusionRecord *> refused;
-  for (const FusionRecord &record : fusions.records)
-    if (!record.accepted && !record.code.empty() && overlaps(record.ops, chosen.graphOps)) refused.push_back(&record);
-  std::stable_sort(refused.begin(), refused.end(),
-                   [](const FusionRecord *a, const FusionRecord *b) { return a->savedBytes > b->savedBytes; });
+  std::set<size_t> touching;
+  for (const int op : chosen.graphOps)
+    if (const auto found = refusedOf.find(op); found != refusedOf.end()) touching.insert(found->second.begin(), found->second.end());
+  std::vector<size_t> refused(touching.begin(), touching.end());
+  std::ranges::stable_sort(refused, std::ranges::greater(), [&](size_t index) { return records[index].savedBytes; });
   for (size_t index = 0; index < std::min(refused.size(), refusedNotes); ++index) {
-    const FusionRecord &record = *refused[index];
+    const FusionRecord &record = records[refused[index]];
     notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "), record.code, record.reason,
                                 record.detail));
   }

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <map>
+
 namespace weft::driver {
 
 /// Members: model, variants, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, generated,
@@ -15,8 +17,17 @@ namespace weft::driver {
 nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned,
                           const EmittedPlan &emitted);
 
-/// Why a kernel is fused as it is: the pattern that proposed it, and the refused fusions that touch it, largest first.
-std::vector<std::string> fusionNotes(const ChosenKernel &chosen, const FusionResult &fusions);
+/// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of thousands.
+class FusionNotes {
+public:
+  explicit FusionNotes(const FusionResult &fusions);
+  /// The pattern that proposed the kernel, and the refused fusions that touch it, largest first.
+  std::vector<std::string> of(const ChosenKernel &chosen) const;
+
+private:
+  const std::vector<FusionRecord> &records;
+  std::map<int, std::vector<size_t>> refusedOf;  ///< op -> records, ascending
+};
 
 /// Hash of each generated file, by which `weft emit` knows which of them were edited by hand.
 nlohmann::json generatedHashes(const std::map<std::string, std::string> &sources);

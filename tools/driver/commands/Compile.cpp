@@ -39,9 +39,9 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
     writeText(flags, lowered(planned, architecture));
     return 0;
   }
-  const FusionResult &fusions = selected.best().proposed.fusions;
+  const FusionNotes fusionNotes(selected.best().proposed.fusions);
   const EmittedPlan emitted = emitKernels(
-      planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes(chosen, fusions); });
+      planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
   stampKernels(planned.plan, emitted);
   BuildSummary build;
   runtime::Artifact artifact;
@@ -55,7 +55,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   artifact.report = makeReport(compilation, selected, planned, emitted);
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
-    artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes(chosen, fusions);
+    artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes.of(chosen);
   for (const TimedPath &timed : selected.timed)
     if (timed.chosen) planned.plan.measurement = timed.measurement;
   artifact.plan = std::move(planned.plan);
