@@ -34,7 +34,8 @@ struct FuseOptions {
   FuseRules rules = FuseRules::standard;
   std::set<std::pair<int, int>> forced = {}, forbidden = {};  ///< op numbers
   int maxOps = 12;            ///< ops in one candidate
-  int maxCandidates = 2000;   ///< fused candidates; a record F070 says when a bound cut the search
+  int maxCandidates = 2000;   ///< fused candidates; where they are not all, whole kernels come first, and
+                              ///< F070 is recorded for pairs and for the first larger set that had no place
   int maxEpilogues = 6;       ///< fused candidates of one contraction, beside those
   /// Why no kernel family of the target takes this contraction with an epilogue; empty if one does. Absent: no target is known, and
   /// nothing is fused into a contraction (F021).

@@ -4,6 +4,9 @@
 // start with each op alone and are merged for good, in the order of the ops, until nothing merges. Every union is tried once
 // and leaves one record, so the records of a graph are a function of the graph and the options alone. Contractions are not
 // part of that search: Epilogues.cpp has theirs.
+//
+// A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that all read its scalars) would get its
+// smallest sets alone. Its search begins anew with whole kernels: each op is joined by the neighbour that saves most, again and again.
 #include "passes/fuse/Epilogues.h"
 
 #include <algorithm>
@@ -16,12 +19,17 @@ namespace {
 
 class Proposer {
 public:
-  Proposer(const Dataflow &flow, const FuseOptions &options) : flow(flow), options(options), rules(flow, options) {}
+  Proposer(const Dataflow &flow, const FuseOptions &options, bool beginsWhole)
+      : flow(flow), options(options), rules(flow, options), beginsWhole(beginsWhole) {}
+
+  bool isFull() const { return static_cast<int>(accepted.size()) >= options.maxCandidates; }
 
   FusionResult run() {
     if (options.rules != FuseRules::paper && options.epilogueRefusal)
       fuseEpilogues();
     if (options.rules != FuseRules::paper || !options.forced.empty()) {
+      if (beginsWhole)
+        growWhole();
       grow();
       mergeLaunches();
     }
@@ -53,6 +61,40 @@ private:
         if (std::optional<OpSet> grown = attempt(set, {neighbour}))
           work.push_back(std::move(*grown));
     }
+  }
+
+  /// Kernels as large as they pay, and the sets on the way to them; each op that is in none yet begins one.
+  void growWhole() {
+    std::set<int> taken;
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op) {
+      if (taken.contains(op))
+        continue;
+      OpSet set = {op};
+      while (std::optional<OpSet> grown = joinedByBest(set))
+        set = std::move(*grown);
+      taken.insert(set.begin(), set.end());
+    }
+  }
+
+  /// With the neighbour that saves most, if that is as much as the largest of the neighbour's results.
+  std::optional<OpSet> joinedByBest(const OpSet &set) {
+    const int64_t before = savedBytes(flow, set);
+    std::vector<std::pair<int64_t, int>> ranked;  // bytes that are not saved, neighbour
+    for (int neighbour : neighbours(set)) {
+      int64_t largest = 0;
+      for (int tensor : flow.ops[neighbour].results)
+        largest = std::max(largest, flow.tensors[tensor].bytes());
+      const int64_t gain = savedBytes(flow, unite(set, {neighbour})) - before;
+      if (gain >= largest)
+        ranked.emplace_back(-gain, neighbour);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    for (const auto &[gain, neighbour] : ranked) {
+      OpSet both = unite(set, {neighbour});
+      if (attempt(set, {neighbour}) || accepted.contains(both))
+        return both;
+    }
+    return std::nullopt;
   }
 
   std::set<int> neighbours(const OpSet &set) const {
@@ -175,12 +217,15 @@ private:
   /// Tries a union once; the union if it is a new candidate.
   std::optional<OpSet> attempt(const OpSet &a, const OpSet &b) {
     OpSet both = unite(a, b);
+    if (wasCut && both.size() > 2)
+      return std::nullopt;  // a record says that the search ended
     if (!tried.insert(both).second)
       return std::nullopt;
     const std::optional<Rejection> rejection = reject(a, b, both);
     if (rejection && both.size() > 2 && rules.opForbids(b.front()))
       return std::nullopt;  // the pair of the two neighbouring ops has the record already
     record(both, rejection);
+    wasCut = isFull();
     if (rejection)
       return std::nullopt;
     accepted.insert(both);
@@ -190,7 +235,7 @@ private:
   std::optional<Rejection> reject(const OpSet &a, const OpSet &b, const OpSet &both) const {
     if (std::optional<Rejection> ops = rules.rejectOps(both))
       return ops;
-    if (static_cast<int>(accepted.size()) >= options.maxCandidates)
+    if (isFull())
       return Rejection{reasons::candidateBound, std::to_string(options.maxCandidates) + " candidates"};
     if (std::optional<int> between = groups.empty() ? rules.opBetween(both) : opBetweenGroups(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
@@ -272,6 +317,8 @@ private:
   const Dataflow &flow;
   const FuseOptions &options;
   const FusionRules rules;
+  const bool beginsWhole;
+  bool wasCut = false;  ///< at the bound on candidates
   std::set<OpSet> tried, accepted;
   std::vector<OpSet> withContraction;  ///< accepted sets that hold a contraction
   std::vector<OpSet> groups;  ///< rules `paper`: disjoint, in the order of their first ops
@@ -319,6 +366,10 @@ std::string describe(const FusionRecord &record) {
   return record.code + " " + record.reason + (record.detail.empty() ? "" : " (" + record.detail + ")");
 }
 
-FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options) { return Proposer(flow, options).run(); }
+FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options) {
+  Proposer proposer(flow, options, false);
+  FusionResult result = proposer.run();
+  return proposer.isFull() ? Proposer(flow, options, true).run() : result;
+}
 
 }  // namespace weft

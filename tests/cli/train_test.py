@@ -60,6 +60,14 @@ class Train(CommandTest):
         self.assertNotIn('weft.dropout', plain)
         self.assertIn('{weft.parameter}', plain)
 
+    def test_a_whole_model_with_its_optimizer_compiles(self):
+        self.weft('compile', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw', '--stop-after', 'emit', '-o', 'out')
+        plan = self.assertWholeArtifact('out')
+        ops = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw').out.count(' = weft.')
+        self.assertLess(len(plan['kernels']), ops / 2)  # most ops share kernels
+        results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
+        self.assertEqual(len([name for name in results if name.endswith('_next')]), 3 * (4 * 16 + 6))
+
     def test_optimizers_that_are_refused(self):
         for arguments, code, message in [
                 (['masked-token', '--train', '--optimizer', 'adamw'], 3, 'nearest is --dtype f32'),

@@ -3,6 +3,10 @@
 #include "passes/Passes.h"
 #include "tests/unit/SampleGraphs.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 using namespace weft;
 using namespace weft::test;
 
@@ -164,6 +168,28 @@ weft.graph @g(%x: !bji, %y: tensor<2x3x9xf32, #weft.axes<b, j, u>>) -> (!bji, te
   weft.return %a, %c : !bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>
 })";
   CHECK(verdictOf(independent, {0, 1}) == "F010 extent-mismatch (i=8 against u=9)");
+}
+
+TEST_CASE("where not every set may be a candidate, whole kernels are") {
+  std::string body = "weft.graph @g(%s: !bj";
+  for (int i = 0; i < 6; ++i) body += fmt::format(", %x{}: !bji", i);
+  body += ") -> (!bji, !bji, !bji, !bji, !bji, !bji) {\n";
+  for (int i = 0; i < 6; ++i)
+    body += fmt::format("  %a{0} = weft.mul %x{0}, %s along (b, j) : !bji, !bj\n  %b{0} = weft.tanh %a{0} : !bji\n"
+                        "  %c{0} = weft.mul %b{0}, %s along (b, j) : !bji, !bj\n", i);
+  body += "  weft.return %c0, %c1, %c2, %c3, %c4, %c5 : !bji, !bji, !bji, !bji, !bji, !bji\n}";
+  const auto loaded = parse(types + body);
+  FuseOptions few;
+  few.maxCandidates = 14;  // six whole kernels, and each by way of a pair; all twelve pairs would come first
+  const FusionResult result = proposeFusions(loaded->graph(), few);
+  CHECK(result.candidates.size() == 18 + 14);
+  const auto proposes = [&](const std::vector<int> &ops) {
+    return std::ranges::any_of(result.candidates, [&](const FusionCandidate &candidate) { return candidate.ops == ops; });
+  };
+  for (int i = 0; i < 6; ++i) CHECK(proposes({3 * i, 3 * i + 1, 3 * i + 2}));
+  const auto isCut = [](const FusionRecord &record) { return record.code == reasons::candidateBound.code && record.detail == "14 candidates"; };
+  CHECK(std::ranges::any_of(result.records, isCut));
+  CHECK(std::ranges::count_if(result.records, [&](const FusionRecord &record) { return isCut(record) && record.ops.size() > 2; }) <= 1);
 }
 
 TEST_CASE("no kernel belongs to both passes; what the backward pass computes again belongs to it") {

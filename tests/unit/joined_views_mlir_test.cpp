@@ -1,14 +1,10 @@
 // Concatenations of what a plan computes: where they are views, where they are copies, and that the whole plan computes the
 // same either way.
-#include "ir/Interpreter.h"
-#include "ir/Weft.h"
-#include "passes/Describe.h"
 #include "passes/configure/Gaps.h"
 #include "runtime/Files.h"
 #include "runtime/TensorLayout.h"
 #include "tests/support/TemporaryTestFolder.h"
-#include "tests/unit/PlanEvaluation.h"
-#include "tools/driver/Compilation.h"
+#include "tests/unit/PlanResults.h"
 #include "tools/driver/PartsSpace.h"
 #include "tools/driver/Planning.h"
 
@@ -73,37 +69,10 @@ private:
   }
 };
 
-/// The plan's results against the interpreter's, in fp64 both.
-void checkResults(const Compilation &compilation, const PlannedKernels &planned, bool latestFirst) {
-  GraphOp graph = *compilation.graph().getOps<GraphOp>().begin();
-  const DescribedOps described = describeGraph(graph);
-  const auto nameOf = [&](mlir::Value value) {
-    return described.flow.tensors[size_t(std::ranges::find(described.tensors, value) - described.tensors.begin())].name;
-  };
-  constexpr uint64_t seed = 5;
-  const std::vector<TensorValue> arguments = randomArguments(graph, seed);
-  test::PlanEvaluation evaluation(planned, seed);
-  for (size_t n = 0; n < arguments.size(); ++n)
-    for (const runtime::PlanTensor &tensor : planned.plan.tensors)
-      if (tensor.logical == nameOf(graph.getBody().getArgument(unsigned(n))) && (tensor.role == "argument" || tensor.role == "parameter"))
-        evaluation.write(tensor, arguments[n].elements);
-  evaluation.run(latestFirst);
-  const auto expected = interpret(graph, arguments, {.seed = seed, .step = 0});
-  REQUIRE(mlir::succeeded(expected));
-  mlir::Operation *terminator = graph.getBody().front().getTerminator();
-  for (size_t n = 0; n < expected->size(); ++n) {
-    const std::string name = nameOf(terminator->getOperand(unsigned(n)));
-    const auto result = std::ranges::find_if(planned.plan.tensors, [&](const auto &one) { return one.logical == name && one.role == "result"; });
-    INFO(name);
-    REQUIRE(result != planned.plan.tensors.end());
-    CHECK(distance({(*expected)[n].shape, evaluation.read(*result)}, (*expected)[n], 1e-9, 1e-9) <= 1.0);
-  }
-}
-
 void checkResults(const Compiled &compiled) {
   REQUIRE_NOTHROW(runtime::verify(compiled.planned.plan, "plan.json"));
-  checkResults(compiled.compilation, compiled.planned, false);
-  checkResults(compiled.compilation, compiled.planned, true);
+  test::checkResults(compiled.compilation, compiled.planned, false);
+  test::checkResults(compiled.compilation, compiled.planned, true);
 }
 
 /// Every element of the whole belongs to one part.
@@ -174,7 +143,7 @@ TEST_CASE("the best plan of every variant computes what the graph does") {
     INFO(model << ": " << variant.selection.problem().name);
     const PlannedKernels planned = planOf(compilation, variant, variant.path(), 1);
     REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
-    checkResults(compilation, planned, true);
+    test::checkResults(compilation, planned, true);
     for (const ChosenKernel &chosen : planned.kernels)
       views += chosen.kernel.body[0].name == "concat" && std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
   }
