@@ -41,6 +41,7 @@ Claims::Claims(const Problem &problem, const Prices &prices) : problem(problem),
       for (int to = 0; to < count; ++to)
         if (from != to) out[static_cast<size_t>(from)] = std::min(out[static_cast<size_t>(from)], prices.transposeSeconds(static_cast<int>(tensor), from, to));
   }
+  findConflicts();
 }
 
 int Claims::groupOf(int op) const {
@@ -63,12 +64,14 @@ void Claims::findGroups() {
 
 void Claims::findUses() {
   uses.resize(problem.tensors.size());
+  writeLosses.resize(problem.candidates.size());
   for (size_t c = 0; c < problem.candidates.size(); ++c) {
     const CandidatePrices &table = prices.candidate(static_cast<int>(c));
     if (!prices.isUsable(static_cast<int>(c)) || table.isFolded || table.table.empty()) continue;
     std::vector<size_t> counts;
     for (const int tensor : table.operands) counts.push_back(prices.layouts(tensor).size());
     const std::vector<std::vector<double>> losses = lossesOf(table, counts);
+    writeLosses[c].assign(losses.begin() + static_cast<std::ptrdiff_t>(problem.candidates[c].inputs.size()), losses.end());
     for (size_t operand = 0; operand < problem.candidates[c].inputs.size(); ++operand) {
       const int tensor = problem.candidates[c].inputs[operand];
       for (const int op : problem.candidates[c].ops) {
@@ -80,6 +83,56 @@ void Claims::findUses() {
       }
     }
   }
+}
+
+void Claims::findConflicts() {
+  for (size_t op = 0; op < problem.ops.size(); ++op)
+    for (const int tensor : problem.opOutputs[op]) {
+      Conflict conflict{.producer = static_cast<int>(op)};
+      conflict.seconds = prices.isFreeToPack(tensor) ? 0 : conflictOf(tensor, conflict.producer, conflict.groups);
+      if (conflict.seconds > 0 && conflict.seconds < infinite) conflicts.push_back(std::move(conflict));
+    }
+  std::ranges::stable_sort(conflicts, std::ranges::greater(), &Conflict::seconds);
+}
+
+/// Zero where a kernel may hold the tensor on chip.
+double Claims::conflictOf(int tensor, int producer, std::set<int> &members) const {
+  const auto t = static_cast<size_t>(tensor);
+  const size_t layouts = transposesOut[t].size();
+  std::map<int, std::vector<double>> losses;  // by group: the most of its writer and its readers
+  const auto add = [&](int op, const std::vector<double> &least) {
+    std::vector<double> &most = losses.try_emplace(groupOf(op), layouts, 0.0).first->second;
+    for (size_t l = 0; l < layouts; ++l) most[l] = std::max(most[l], least[l]);
+  };
+  std::vector<double> written(layouts, infinite);
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    if (!opsOf[c].contains(producer) || !prices.isUsable(static_cast<int>(c))) continue;
+    const auto output = std::ranges::find(problem.candidates[c].outputs, tensor);
+    if (output == problem.candidates[c].outputs.end() || prices.candidate(static_cast<int>(c)).isFolded) return 0;
+    if (writeLosses[c].empty()) continue;
+    const std::vector<double> &own = writeLosses[c][static_cast<size_t>(output - problem.candidates[c].outputs.begin())];
+    for (size_t l = 0; l < layouts; ++l) written[l] = std::min(written[l], own[l]);
+  }
+  add(producer, written);
+  for (const Use &use : uses[t]) {
+    bool isOnChip = false;  // perhaps, in the kernel that writes it
+    for (size_t c = 0; c < opsOf.size(); ++c) isOnChip = isOnChip || (prices.isUsable(static_cast<int>(c)) && opsOf[c].contains(producer) && opsOf[c].contains(use.op));
+    if (isOnChip) continue;
+    std::vector<double> least(layouts, infinite);
+    for (const Way &way : use.ways)
+      for (size_t l = 0; l < layouts; ++l) least[l] = std::min(least[l], way.losses[l]);
+    add(use.op, least);
+  }
+  double cheapest = std::ranges::min(transposesOut[t]);  // that of some transpose
+  const std::optional<int> pin = prices.pinned(tensor);
+  for (size_t l = 0; l < layouts; ++l) {
+    if (problem.tensors[t].isResult && pin && static_cast<size_t>(*pin) != l) continue;  // not without a transpose
+    double sum = 0;
+    for (const auto &[group, most] : losses) sum += most[l];
+    cheapest = std::min(cheapest, sum);
+  }
+  for (const auto &[group, most] : losses) members.insert(group);
+  return cheapest;
 }
 
 LayerClaims Claims::of(const Layer &layer) const {
@@ -110,6 +163,14 @@ LayerClaims Claims::of(const Layer &layer) const {
       LayerClaims::Reader &caller = readerOf(-1 - tensor);
       for (size_t l = 0; l < layouts; ++l) caller.losses[l] = prices.transposeSeconds(tensor, static_cast<int>(l), *pin);
     }
+  }
+  std::set<int> taken;
+  for (const Conflict &conflict : conflicts) {
+    if (layer.finished.contains(conflict.producer)) continue;
+    if (std::ranges::any_of(conflict.groups, [&](int group) { return taken.contains(group); })) continue;
+    taken.insert(conflict.groups.begin(), conflict.groups.end());
+    LayerClaims::Pending &pending = claims.pending.emplace_back(LayerClaims::Pending{.seconds = conflict.seconds});
+    for (const int group : conflict.groups) pending.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
   }
   claims.groups = static_cast<int>(groups.size());
   return claims;
@@ -154,6 +215,11 @@ LayerClaims::Forecast LayerClaims::of(const Masks &masks) const {
     }
   }
   for (const double seconds : most) forecast.least += seconds;
+  for (const Pending &one : pending) {
+    double claimed = 0;
+    for (const int group : one.groups) claimed += most[static_cast<size_t>(group)];
+    forecast.least += std::max(0.0, one.seconds - claimed);
+  }
   return forecast;
 }
 

@@ -73,8 +73,8 @@ public:
 
   /// Seconds of a transpose between two kept layouts of a tensor.
   double transposeSeconds(int tensor, int from, int to) const;
-  /// The cheapest source among the layouts of a mask.
-  std::pair<int, double> cheapestTranspose(int tensor, LayoutMask available, int to) const;
+  /// The cheapest source among the layouts of a mask. Remembered: not to be asked from several threads.
+  const std::pair<int, double> &cheapestTranspose(int tensor, LayoutMask available, int to) const;
 
   /// Seconds that the kernel which reads the tensor next loses, at least, because it comes in this layout.
   double regret(int tensor, int layout) const { return regrets[static_cast<size_t>(tensor)][static_cast<size_t>(layout)]; }
@@ -155,6 +155,7 @@ private:
   };
   std::vector<std::vector<TransposePrice>> transposes;  ///< tensor, from x to
   std::vector<int64_t> prunedPairs;                     ///< tensor
+  mutable std::vector<std::vector<std::pair<int, double>>> cheapest;  ///< tensor, mask x to; a negative time: not asked yet
   const TransposePrice &transpose(int tensor, int from, int to) const {
     const size_t count = layouts(tensor).size();
     return transposes[static_cast<size_t>(tensor)][static_cast<size_t>(from) * count + static_cast<size_t>(to)];

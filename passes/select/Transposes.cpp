@@ -95,6 +95,7 @@ bool Prices::admitModelledTransposes() {
   statistics.notes.push_back(fmt::format("no plan was found with measured transposes alone: the {} that were not measured are priced by the model",
                                          statistics.prunedTransposes));
   statistics.prunedTransposes = 0;
+  cheapest.clear();
   prunedPairs.assign(prunedPairs.size(), 0);
   findRegrets();
   countCoverage();
@@ -105,9 +106,15 @@ double Prices::transposeSeconds(int tensor, int from, int to) const {
   return from == to ? 0 : transpose(tensor, from, to).seconds;
 }
 
-std::pair<int, double> Prices::cheapestTranspose(int tensor, LayoutMask available, int to) const {
-  std::pair<int, double> best = {-1, infinite};
-  for (int from = 0; from < static_cast<int>(layouts(tensor).size()); ++from) {
+const std::pair<int, double> &Prices::cheapestTranspose(int tensor, LayoutMask available, int to) const {
+  const size_t count = layouts(tensor).size();
+  cheapest.resize(transposes.size());
+  std::vector<std::pair<int, double>> &known = cheapest[static_cast<size_t>(tensor)];
+  if (known.empty()) known.assign((size_t(1) << count) * count, {-1, -1});
+  std::pair<int, double> &best = known[available * count + static_cast<size_t>(to)];
+  if (best.second >= 0) return best;
+  best = {-1, infinite};
+  for (int from = 0; from < static_cast<int>(count); ++from) {
     if (!(available >> from & 1)) continue;
     if (const double seconds = transposeSeconds(tensor, from, to); seconds < best.second) best = {from, seconds};
   }

@@ -1,5 +1,6 @@
 // The layers of the selection graph: no partition of the ops into kernels is lost by the order in which kernels are taken, and independent
 // work does not multiply them.
+#include "passes/select/Claims.h"
 #include "passes/select/Cover.h"
 #include "passes/select/OpOrder.h"
 #include "tests/unit/SampleProblems.h"
@@ -166,4 +167,29 @@ TEST_CASE("the order of ops is topological, and without kernels to share the giv
   CHECK(finished.size() == 30);
   const std::vector<int> order = select::compactOrder(alone, producers);
   CHECK(std::ranges::is_sorted(order));
+}
+
+TEST_CASE("what live and pending tensors cost is a bound, and more than the kernels alone") {
+  std::mt19937_64 random(21);
+  int tighter = 0;
+  for (int round = 0; round < 60; ++round) {
+    INFO("round " << round);
+    Problem problem = randomGraph(random, 4 + round % 4);
+    if (round % 2) std::erase_if(problem.candidates, [](const select::Candidate &candidate) { return candidate.ops.size() > 1; });
+    const HashedPrices model(random());
+    select::Statistics statistics;
+    select::Options options = everything();
+    options.beam = options.alternativeStates = 1 << 20;
+    const select::Prices prices(problem, model, options, statistics);
+    const select::Cover cover(problem, prices);
+    const select::Layer &first = cover.layers().front();
+    select::Masks arriving;
+    for (int tensor : first.tracked) arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
+    const double least = select::Claims(problem, prices).of(first).of(arriving).least;
+    const select::Selection selection = select::select(problem, model, options);
+    REQUIRE(selection.statistics().isProven);
+    CHECK(first.after + least <= selection.best().seconds * (1 + 1e-12));
+    tighter += least > 0;
+  }
+  CHECK(tighter > 40);
 }
