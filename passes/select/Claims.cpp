@@ -200,7 +200,7 @@ const LayerClaims::Share &LayerClaims::shareOf(const Tracked &tracked, LayoutMas
   return share;
 }
 
-LayerClaims::Forecast LayerClaims::of(const Masks &masks) const {
+LayerClaims::Forecast LayerClaims::of(MaskView masks) const {
   Forecast forecast;
   thread_local std::vector<double> most;
   most.assign(static_cast<size_t>(groups), 0);

@@ -25,7 +25,7 @@ public:
     double least = 0;   ///< seconds beyond Layer::after that every way to the end costs, at least
     double likely = 0;  ///< the same, if every tensor costs something of its own
   };
-  Forecast of(const Masks &masks) const;
+  Forecast of(MaskView masks) const;
 
 private:
   friend class Claims;

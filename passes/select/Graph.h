@@ -56,6 +56,9 @@ void searchRoughly(Selection::Graph &graph);
 /// that no plan is faster than `rival` seconds, which some plan takes, perhaps of another variant.
 void searchExactly(Selection::Graph &graph, double rival);
 
+/// Drops what leads nowhere: states that were cut, and all that leads to them alone.
+void dropDeadEnds(Selection::Graph &graph);
+
 /// Sorts edges, orders nodes, runs the shortest paths. Throws Error(unsupported) if the goal is not reached.
 void solve(Selection::Graph &graph);
 

@@ -3,11 +3,13 @@
 
 #include "passes/select/Prices.h"
 
+#include <span>
 #include <unordered_map>
 
 namespace weft::select {
 
 using Masks = std::vector<LayoutMask>;
+using MaskView = std::span<const LayoutMask>;
 
 /// One way to run a candidate from given input masks.
 struct Outcome {

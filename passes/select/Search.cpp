@@ -12,12 +12,11 @@
 // asks for a layout that is not there: at the kernel, from the cheapest copy.
 #include "passes/select/Claims.h"
 #include "passes/select/Cover.h"
+#include "passes/select/Dominance.h"
 #include "passes/select/Graph.h"
-#include "passes/select/Outcomes.h"
+#include "passes/select/States.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string_view>
 #include <unordered_map>
 
 namespace weft::select {
@@ -32,41 +31,14 @@ constexpr int64_t fewestAlternatives = 8;
 /// Sums in another order differ by less.
 constexpr double rounding = 1 - 1e-12;
 
-struct State {
-  int node = -1;
-  double seconds = infinite;
-};
-/// The states of one layer: gathered in any order, then sorted by masks.
-class States {
-public:
-  using Entry = std::pair<const Masks *, State>;
-
-  /// Until the states are sorted.
-  State &at(const Masks &masks) { return gathered[masks]; }
-  void sort() {
-    sorted.reserve(gathered.size());
-    for (const auto &[masks, state] : gathered) sorted.emplace_back(&masks, state);
-    std::sort(sorted.begin(), sorted.end(), [](const Entry &a, const Entry &b) { return *a.first < *b.first; });
-  }
-  const std::vector<Entry> &all() const { return sorted; }
-  void keep(const std::vector<bool> &isKept) {
-    size_t kept = 0;
-    for (size_t i = 0; i < sorted.size(); ++i)
-      if (isKept[i]) sorted[kept++] = sorted[i];
-    sorted.resize(kept);
-  }
-
-private:
-  struct Hash {
-    size_t operator()(const Masks &masks) const {
-      return std::hash<std::string_view>()({reinterpret_cast<const char *>(masks.data()), masks.size()});
-    }
-  };
-  std::unordered_map<Masks, State, Hash> gathered;
-  std::vector<Entry> sorted;
-};
 /// States that are never dropped: (layer, masks).
 using Path = std::set<std::pair<int, Masks>>;
+
+bool isStateOf(const Path &path, int layer, MaskView masks) {
+  for (auto state = path.lower_bound({layer, {}}); state != path.end() && state->first == layer; ++state)
+    if (std::ranges::equal(state->second, masks)) return true;
+  return false;
+}
 
 int slotIn(const std::vector<int> &tracked, int tensor) {
   const auto found = std::find(tracked.begin(), tracked.end(), tensor);
@@ -96,7 +68,7 @@ public:
       }
       prune(static_cast<int>(l));
       bytesOf.clear();
-      for (const auto &[masks, state] : states[l].all()) bytesOf.push_back(copyBytes(layer, *masks));
+      for (const auto &[masks, state] : states[l].all()) bytesOf.push_back(copyBytes(layer, masks));
       for (const Transition &transition : layer.next) expand(static_cast<int>(l), transition);
       layerClaims[l].reset();
       transposedNodes.clear();
@@ -117,7 +89,7 @@ public:
     Path result;
     for (size_t l = 0; l < states.size(); ++l)
       for (const auto &[masks, state] : states[l].all())
-        if (nodes.contains(state.node)) result.insert({static_cast<int>(l), *masks});
+        if (nodes.contains(state.node)) result.insert({static_cast<int>(l), Masks(masks.begin(), masks.end())});
     return result;
   }
 
@@ -167,27 +139,6 @@ private:
     }
   }
 
-  static uint64_t wordAt(const Masks &masks, size_t index) {
-    static_assert(sizeof(LayoutMask) == 1);
-    uint64_t word;
-    std::memcpy(&word, masks.data() + index, sizeof word);
-    return word;
-  }
-
-  /// Whether the layouts `to` can be made from `from` within `seconds`.
-  bool areTransposesWithin(double seconds, const Layer &layer, const Masks &from, const Masks &to) const {
-    for (size_t i = 0; i < from.size() && seconds >= 0; ++i) {
-      if (i + sizeof(uint64_t) <= from.size() && (wordAt(to, i) & ~wordAt(from, i)) == 0) {  // eight tensors at once
-        i += sizeof(uint64_t) - 1;
-        continue;
-      }
-      const LayoutMask missing = to[i] & ~from[i];
-      for (int l = 0; missing >> l && seconds >= 0; ++l)
-        if (missing >> l & 1) seconds -= prices.cheapestTranspose(layer.tracked[i], from[i], l).second;
-    }
-    return seconds >= 0;
-  }
-
   const LayerClaims &claimsOn(int layer) {
     std::optional<LayerClaims> &one = layerClaims[static_cast<size_t>(layer)];
     if (!one) one = claims.of(cover.layers()[static_cast<size_t>(layer)]);
@@ -204,16 +155,21 @@ private:
     States &here = states[static_cast<size_t>(number)];
     std::vector<Ranked> ranked;
     for (const auto &[masks, state] : here.all()) {
-      const LayerClaims::Forecast forecast = claimsOn(number).of(*masks);
+      const LayerClaims::Forecast forecast = claimsOn(number).of(masks);
       ranked.push_back({state.seconds + forecast.likely, state.seconds + forecast.least + layer.after, state.seconds, ranked.size()});
     }
     std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.forecast < b.forecast; });
-    std::vector<const Ranked *> kept;
+    const Dominance dominance(layer, prices);
+    struct Kept {
+      double seconds;
+      MaskView masks;
+    };
+    std::vector<Kept> kept;
     std::vector<bool> isKept(ranked.size(), false);
     int improving = 0, alternatives = 0;
     for (const Ranked &state : ranked) {
-      const Masks &masks = *here.all()[state.index].first;
-      const bool isOnPath = !path.empty() && path.contains({number, masks});
+      const MaskView masks = here.all()[state.index].masks;
+      const bool isOnPath = isStateOf(path, number, masks);
       const bool mayImprove = !isFirstPass() && state.bound < known * rounding;
       if (!isOnPath && (mayImprove ? improving >= beam : alternatives >= alternativesHere)) {
         ++graph.statistics.beamCut;
@@ -221,13 +177,11 @@ private:
         continue;
       }
       const bool isRoomy = static_cast<int>(kept.size()) < roomyLayer || graph.options.maxMemory;
-      if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Ranked *other) {
-            return areTransposesWithin(state.seconds - other->seconds, layer, *here.all()[other->index].first, masks);
-          })) {
+      if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Kept &by) { return dominance.reaches(by.masks, masks, state.seconds - by.seconds); })) {
         ++graph.statistics.dominated;
         continue;
       }
-      kept.push_back(&state);
+      kept.push_back({state.seconds, masks});
       isKept[state.index] = true;
       ++(mayImprove ? improving : alternatives);
     }
@@ -270,7 +224,7 @@ private:
     for (const auto &[masks, state] : states[static_cast<size_t>(number)].all()) {
       inputs.clear();
       for (size_t i = 0; i < candidate.inputs.size(); ++i)
-        inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : (*masks)[static_cast<size_t>(context.inputSlots[i])]);
+        inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : masks[static_cast<size_t>(context.inputSlots[i])]);
       const Outcomes::Ranked &ranked = outcomes.of(transition.candidate, inputs, context.matters);
       const int64_t bytes = bytesOf[index++];
       for (size_t tried = 0; tried < ranked.all.size(); ++tried) {
@@ -285,13 +239,13 @@ private:
           }
         }
         bool mayImprove = !isFirstPass() && bound < known * rounding;
-        if (isAlternative || mayImprove) findTarget(context, *masks, outcome);
+        if (isAlternative || mayImprove) findTarget(context, masks, outcome);
         if (!isAlternative && mayImprove) {
           bound += claimsOn(transition.target).of(target).least;
           mayImprove = bound < known * rounding;
         }
         if (!isAlternative && !mayImprove) cut = std::min(cut, bound);
-        else connect(context, *masks, state, outcome, bytes);
+        else connect(context, masks, state, outcome, bytes);
       }
     }
   }
@@ -299,7 +253,7 @@ private:
   /// Layouts of a tensor that is not tracked: its only one, or the one a parameter is handed over in.
   LayoutMask available(int index) const { return LayoutMask(1) << prices.pinned(index).value_or(0); }
 
-  int64_t copyBytes(const Layer &layer, const Masks &masks) const {
+  int64_t copyBytes(const Layer &layer, MaskView masks) const {
     int64_t bytes = layer.untrackedBytes;
     for (size_t i = 0; i < masks.size(); ++i) {
       const int copies = std::popcount(masks[i]) - (cover.isTemporary(layer.tracked[i]) ? 0 : 1);
@@ -309,7 +263,7 @@ private:
   }
 
   /// Leaves the layouts that exist after a kernel in `target`.
-  void findTarget(const Context &context, const Masks &masks, const Outcome &outcome) {
+  void findTarget(const Context &context, MaskView masks, const Outcome &outcome) {
     target.resize(context.targetFrom.size());
     for (size_t i = 0; i < target.size(); ++i)
       target[i] = context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
@@ -320,7 +274,7 @@ private:
   }
 
   /// `bytes`: of the state's temporaries. To the layouts in `target`.
-  void connect(const Context &context, const Masks &masks, const State &state, const Outcome &outcome, int64_t bytes) {
+  void connect(const Context &context, MaskView masks, const State &state, const Outcome &outcome, int64_t bytes) {
     const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
     const Candidate &candidate = problem.candidates[static_cast<size_t>(context.transition.candidate)];
     double seconds = state.seconds;
@@ -348,7 +302,7 @@ private:
     const auto [index, to] = transpose;
     const auto [from, price] = prices.cheapestTranspose(index, present, to);
     seconds += price;
-    const auto [found, isNew] = transposedNodes.try_emplace({node, index, to}, -1);
+    const auto [found, isNew] = transposedNodes.try_emplace(Transposed{node, index, to}, -1);
     if (!isNew) return found->second;
     found->second = addNode(layer, made);
     cameFrom[static_cast<size_t>(found->second)] = addEdge(
@@ -359,8 +313,7 @@ private:
   /// All ops are finished: bring the results into the caller's layouts.
   void close(const Layer &layer, const States &finished) {
     const int number = static_cast<int>(&layer - cover.layers().data());
-    for (const auto &[found, state] : finished.all()) {
-      const Masks &masks = *found;
+    for (const auto &[masks, state] : finished.all()) {
       int node = state.node, made = 0;
       int64_t bytes = copyBytes(layer, masks);
       double seconds = state.seconds;
@@ -395,36 +348,17 @@ private:
   Masks target;                ///< of the outcome at hand; kept for its memory
   std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
   std::vector<int64_t> bytesOf;  ///< per state of the layer that is expanded
-  std::map<std::tuple<int, int, int>, int> transposedNodes;  ///< of that layer, by (node, tensor, layout)
+  struct Transposed {
+    int node, tensor, layout;
+    bool operator==(const Transposed &) const = default;
+  };
+  struct TransposedHash {
+    size_t operator()(const Transposed &one) const {
+      return (static_cast<size_t>(one.node) * 1000003 + static_cast<size_t>(one.tensor)) * maximumLayouts + static_cast<size_t>(one.layout);
+    }
+  };
+  std::unordered_map<Transposed, int, TransposedHash> transposedNodes;  ///< of that layer
 };
-
-/// Drops what leads nowhere: states that were cut, and all that leads to them alone. Edges are in the order in which they were
-/// made, in which no edge of a node comes before those that lead to it.
-void dropDeadEnds(Selection::Graph &graph) {
-  std::vector<bool> isAlive(graph.nodes.size(), false), isUsed(graph.edges.size(), false);
-  isAlive[static_cast<size_t>(graph.goal)] = isAlive[static_cast<size_t>(graph.start)] = true;
-  for (size_t e = graph.edges.size(); e-- > 0;) {
-    if (!isAlive[static_cast<size_t>(graph.edges[e].target)]) continue;
-    isUsed[e] = true;
-    isAlive[static_cast<size_t>(graph.edges[e].source)] = true;
-  }
-  std::vector<int> numbers(graph.nodes.size(), -1);
-  size_t nodes = 0, edges = 0;
-  for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    if (!isAlive[node]) continue;
-    numbers[node] = static_cast<int>(nodes);
-    graph.nodes[nodes++] = graph.nodes[node];
-  }
-  graph.nodes.resize(nodes);
-  for (size_t e = 0; e < graph.edges.size(); ++e) {
-    if (!isUsed[e]) continue;
-    Edge &edge = graph.edges[edges++] = graph.edges[e];
-    edge.source = numbers[static_cast<size_t>(edge.source)], edge.target = numbers[static_cast<size_t>(edge.target)];
-  }
-  graph.edges.resize(edges);
-  graph.nodes.shrink_to_fit();
-  graph.edges.shrink_to_fit();
-}
 
 void count(Selection::Graph &graph, double best, double cut) {
   graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
