@@ -20,6 +20,21 @@ std::string filled(std::string text, const std::vector<std::string> &operands) {
   return text;
 }
 
+/// Whether two neighbouring elements at an even place are one access.
+bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
+  return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
+}
+
+/// Whether the axes of its group merge to one with stride 1.
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout) {
+  const std::map<int, int64_t> own = stridesByAxis(kernel, input.value, layout);
+  const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
+  int64_t expected = 1;
+  for (auto axis = group.rbegin(); axis != group.rend(); expected *= kernel.axes[size_t(*axis++)].extent)
+    if (own.at(*axis) != expected) return false;
+  return true;
+}
+
 class EpilogueBuilder {
 public:
   explicit EpilogueBuilder(const EpilogueContext &context)
@@ -33,14 +48,15 @@ public:
   ContractionEpilogue run() {
     reference[size_t(context.region.c)] = product();
     if (context.region.isPlain() && reference[size_t(context.region.c)] == element(sums)) return {};
-    std::string operand;
+    std::string panel, vector;
     for (const EpilogueInput &input : context.region.inputs) {
-      if (context.panelInput == input.input) operand = addPanel(input);
+      if (context.panelInput == input.input) panel = addHandedOver(input);
+      else if (context.vectorInput == input.input) vector = addHandedOver(input);
       else addInput(input);
     }
     for (size_t op : context.region.epilogue) addOp(op);
     addOutputs();
-    result.arguments = fmt::format("float (&{})[8], {}const {} &{}", sums, operand, context.fragmentType, at);
+    result.arguments = fmt::format("float (&{})[8], {}{}const {} &{}", sums, panel, vector, context.fragmentType, at);
     Block body = std::move(loads);
     body.push_back(loop(e, "8", 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
@@ -115,7 +131,7 @@ private:
                                kernel.values[size_t(value)].name, nameOf(type));
   }
 
-  std::string addPanel(const EpilogueInput &input) {
+  std::string addHandedOver(const EpilogueInput &input) {
     const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = element(name);
     return fmt::format("const float (&{})[8], ", name);
@@ -146,51 +162,28 @@ private:
       if (!liesAsResult(input.value, layout)) return "";
       return fmt::format("weft::loadFragment<{}>({}, {})", matrixArguments(input.value, layout), memberOf(pointer), at);
     }
-    if (input.role == EpilogueRole::mixed || !isContiguous(input, layout) || !holdsPairs(input.value, layout)) return "";
+    if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout) ||
+        !holdsPairs(kernel, input.value, layout)) return "";
     const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup);
     return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows", context.product, isColumns ? "n" : "m", pointer, at);
   }
 
-  /// Whether two neighbouring elements at an even place are one access.
-  bool holdsPairs(int value, const Layout &layout) const {
-    return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
-  }
   std::string matrixArguments(int value, const Layout &layout) const {
     const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
-    const bool isPaired = holdsPairs(value, layout) && pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
+    const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
     return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.product, isPaired);
   }
   std::string memberOf(const std::string &pointer) const {
     return strides.batch == 1 ? pointer : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.product);
   }
 
-  std::map<int, int64_t> stridesByAxis(int value, const Layout &layout) const {
-    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
-    std::vector<int64_t> extents;
-    for (int axis : axes) extents.push_back(extent(axis));
-    const std::vector<int64_t> own = stridesOf(layout, extents);
-    std::map<int, int64_t> result;
-    for (size_t i = 0; i < axes.size(); ++i)
-      if (extents[i] > 1) result[axes[i]] = own[i];
-    return result;
-  }
   bool liesAsResult(int value, const Layout &layout) const {
-    return stridesByAxis(value, layout) == stridesByAxis(kernel.outputs[0], context.configuration.outputs[0]);
+    return stridesByAxis(kernel, value, layout) == stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
   }
-  /// Whether the axes of its group merge to one with stride 1.
-  bool isContiguous(const EpilogueInput &input, const Layout &layout) const {
-    const std::map<int, int64_t> own = stridesByAxis(input.value, layout);
-    const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
-    int64_t expected = 1;
-    for (auto axis = group.rbegin(); axis != group.rend(); expected *= extent(*axis++))
-      if (own.at(*axis) != expected) return false;
-    return true;
-  }
-
   /// Element by element, at the sum of coordinates times strides.
   void addElementwise(const EpilogueInput &input, const std::string &pointer) {
     std::vector<std::string> terms;
-    for (const auto &[axis, stride] : stridesByAxis(input.value, context.configuration.inputs[input.input])) {
+    for (const auto &[axis, stride] : stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
       const std::string index = coordinate(axis, true);
       terms.push_back(stride == 1 ? asOperand(index) : fmt::format("weft::Offset({}) * {}", index, stride));
     }
@@ -323,6 +316,30 @@ private:
 }  // namespace
 
 ContractionEpilogue contractionEpilogue(const EpilogueContext &context) { return EpilogueBuilder(context).run(); }
+
+std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout) {
+  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  std::vector<int64_t> extents;
+  for (int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  const std::vector<int64_t> own = stridesOf(layout, extents);
+  std::map<int, int64_t> result;
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (extents[i] > 1) result[axes[i]] = own[i];
+  return result;
+}
+
+std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool rowsAlongN) {
+  const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
+  for (const EpilogueInput &input : region.inputs) {
+    const Layout &layout = configuration.inputs[input.input];
+    if ((input.role != EpilogueRole::m && input.role != EpilogueRole::n) || sizeOf(kernel.values[size_t(input.value)].dtype) != 2 ||
+        !isContiguous(kernel, groups, input, layout))
+      continue;
+    const bool isOfRows = (input.role == EpilogueRole::n) == rowsAlongN;
+    if (isOfRows || holdsPairs(kernel, input.value, layout)) return VectorInput{.input = input.input, .isOfRows = isOfRows};
+  }
+  return std::nullopt;
+}
 
 std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region) {
   const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;

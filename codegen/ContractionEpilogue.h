@@ -6,6 +6,7 @@
 #include "codegen/Program.h"
 #include "kernel/ContractionRegion.h"
 
+#include <map>
 #include <optional>
 
 namespace weft::codegen {
@@ -24,10 +25,11 @@ struct EpilogueContext {
   std::string product;
   bool rowsAlongN = false;           ///< the result is contiguous along m: rows of a fragment run along group n
   std::string fragmentType;          ///< "weft::hopper::Fragment": members batch, row, column
-  std::optional<size_t> panelInput = {};  ///< the input whose eight elements the skeleton hands to the epilogue
+  std::optional<size_t> panelInput = {};   ///< the input of the result's shape whose elements the skeleton hands over
+  std::optional<size_t> vectorInput = {};  ///< the input of one element a row or a column that it hands over
 };
 
-/// A function `float (&sums)[8], [const float (&operand)[8],] const Fragment &at` that replaces the sums by elements of the
+/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] const Fragment &at` that replaces the sums by elements of the
 /// first output and stores the other outputs itself.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
@@ -47,5 +49,16 @@ ContractionEpilogue contractionEpilogue(const EpilogueContext &context);
 /// The input that is best handed over by the skeleton, which brings panels of tensors stored as the result is: the first
 /// of the result's shape and the first output's element type.
 std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region);
+
+/// Strides of a value by axis, of axes longer than 1; a value lies as another does where theirs are equal.
+std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
+
+/// An input of the epilogue with one element of 16 bits a row, or a column, of fragments.
+struct VectorInput {
+  size_t input = 0;
+  bool isOfRows = false;
+};
+/// The first that is contiguous, and if it is of columns aligned to pairs.
+std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool rowsAlongN);
 
 }  // namespace weft::codegen

@@ -88,6 +88,7 @@ private:
   void nameInputs() {
     tensors.resize(kernel.inputs.size());
     panel = panelInput();
+    vector = vectorInputOf(kernel, configuration, region, product.isSwapped);
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.inputs[i])];
       tensors[i].name = names.claim(value.name);
@@ -118,19 +119,9 @@ private:
   std::optional<size_t> panelInput() const {
     const auto input = panelInputOf(kernel, region);
     if (!input || !product.isByEngine || configuration.inputs[*input].alignment % tensorMapAlignment != 0) return std::nullopt;
-    return stridesByAxis(kernel.inputs[*input], configuration.inputs[*input]) == stridesByAxis(kernel.outputs[0], configuration.outputs[0])
+    return stridesByAxis(kernel, kernel.inputs[*input], configuration.inputs[*input]) == stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0])
                ? input : std::nullopt;
   }
-  std::map<int, int64_t> stridesByAxis(int value, const Layout &layout) const {
-    std::vector<int64_t> extents;
-    for (int axis : kernel.values[size_t(value)].axes) extents.push_back(kernel.axes[size_t(axis)].extent);
-    const std::vector<int64_t> strides = stridesOf(layout, extents);
-    std::map<int, int64_t> result;
-    for (size_t i = 0; i < extents.size(); ++i)
-      if (extents[i] > 1) result[kernel.values[size_t(value)].axes[i]] = strides[i];
-    return result;
-  }
-
   /// A tensor that lies as C does, in panels; both map and pointer where the last columns are no multiple of 16 bytes.
   void addPanels(TensorNames &tensor, Parameter::Kind map, Parameter::Kind pointer, int index) {
     if (product.isByEngine)
@@ -180,7 +171,8 @@ private:
   ContractionEpilogue epilogueOf() {
     EpilogueContext context{.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = axes,
                             .inputs = {}, .outputs = {}, .product = shape, .rowsAlongN = product.isSwapped,
-                            .fragmentType = "weft::hopper::Fragment", .panelInput = panel};
+                            .fragmentType = "weft::hopper::Fragment", .panelInput = panel, .vectorInput = {}};
+    if (vector) context.vectorInput = vector->input;
     for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
     for (const TensorNames &tensor : results) context.outputs.push_back(tensor.name);
     return contractionEpilogue(context);
@@ -201,11 +193,18 @@ private:
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
-    const std::string operand = panel ? fmt::format("weft::hopper::PanelOperand<{}>{{{}}}", type, tensors[*panel].text())
-                                      : "weft::hopper::NoPanelOperand{}";
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {})", type, shape, tile,
+    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}, {})", type, shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
-                                                operand, finish)));
+                                                panelText(), vectorText(), finish)));
+  }
+
+  std::string panelText() const {
+    return panel ? fmt::format("weft::hopper::PanelOperand<{}>{{{}}}", type, tensors[*panel].text()) : "weft::hopper::NoPanelOperand{}";
+  }
+  std::string vectorText() const {
+    if (!vector) return "weft::hopper::NoVectorOperand{}";
+    const DType own = kernel.values[size_t(kernel.inputs[vector->input])].dtype;
+    return fmt::format("weft::hopper::{}Operand<{}>{{{}}}", vector->isOfRows ? "Row" : "Column", cudaNameOf(own), tensors[vector->input].elements);
   }
 
   const Kernel &kernel;
@@ -222,6 +221,7 @@ private:
   std::vector<TensorNames> tensors;
   std::vector<TensorNames> results;
   std::optional<size_t> panel;
+  std::optional<VectorInput> vector;
   std::string shape = "product", tile = "tile";
 };
 

@@ -76,7 +76,7 @@ class Weft_Dx<string mnemonic, string spelling, int flopPerElement, string refer
 //===-- Activations and functions -------------------------------------------------------------------------------===//
 
 def Weft_ReluOp     : Weft_Unary<"relu", "weft::relu({0})", 0, "a > 0 || std::isnan(a) ? a : 0.0", ["make<ReluDxOp>(dy, y)"]>;
-def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5, "0.5 * a * (1 + std::erf(a / std::sqrt(2.0)))",
+def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5, "0.5 * a * std::erfc(-a / std::sqrt(2.0))",
     ["make<GeluDxOp>(dy, a)"]>;
 def Weft_GeluTanhOp : Weft_Unary<"gelu_tanh", "weft::geluTanh({0})", 9,
     "0.5 * a * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)))",
@@ -93,7 +93,7 @@ def Weft_SqrtOp     : Weft_Unary<"sqrt", "weft::squareRoot({0})", 1, "std::sqrt(
 
 def Weft_ReluDxOp     : Weft_Dx<"relu_dx", "{1} <= 0.0f ? 0.0f : {0}", 0, "b <= 0 ? 0.0 : a">;
 def Weft_GeluDxOp     : Weft_Dx<"gelu_dx", "{0} * weft::slope::gelu({1})", 11,
-    "a * (0.5 * (1 + std::erf(b / std::sqrt(2.0))) + b * std::exp(-0.5 * b * b) / std::sqrt(2 * 3.14159265358979323846))">;
+    "a * (0.5 * std::erfc(-b / std::sqrt(2.0)) + b * std::exp(-0.5 * b * b) / std::sqrt(2 * 3.14159265358979323846))">;
 def Weft_GeluTanhDxOp : Weft_Dx<"gelu_tanh_dx", "{0} * weft::slope::geluTanh({1})", 18,
     "a * (0.5 * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * b)))"
     " + 0.5 * b * std::sqrt(2.0 / 3.14159265358979323846) * (1 + 3 * 0.044715 * b * b)"

@@ -129,20 +129,20 @@ std::string epilogueRefusal(const BodyOp &op) {
 }
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
-  constexpr int fragment = 8, addresses = 4, draws = 12;
+  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4;
   if (region.isPlain()) return 0;
-  int registers = fragment + fragment * int(kernel.outputs.size() - 1);
-  bool isPanelSeen = false;  // the first tensor of the result's shape comes through shared memory
+  int registers = fragment + (fragment + 2 * addresses) * int(kernel.outputs.size() - 1);
+  // The first tensor of the result's shape comes through shared memory, the first vector waits in registers.
+  bool isPanelSeen = false, isVectorSeen = false;
   for (const EpilogueInput &input : region.inputs) {
-    const bool isPanel = input.role == EpilogueRole::result && !isPanelSeen;
-    isPanelSeen = isPanelSeen || isPanel;
+    const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
+    bool &isSeen = isVector ? isVectorSeen : isPanelSeen;
+    const bool isFirst = (isVector || input.role == EpilogueRole::result) && !isSeen;
+    isSeen = isSeen || isFirst;
     if (input.role == EpilogueRole::scalar) registers += 1;
-    else registers += fragment + (isPanel ? 0 : addresses);
+    else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
   }
-  const auto isAny = [&](auto &&predicate) { return std::ranges::any_of(region.epilogue, [&](size_t op) { return predicate(kernel.body[op]); }); };
-  if (isAny([](const BodyOp &op) { return op.name == "dropout"; })) registers += draws;
-  // Functions are evaluated for all eight at once; weft::relu and the like are single instructions and cost one such estimate too much.
-  if (isAny([](const BodyOp &op) { return op.spelling.find("weft::") != std::string::npos; })) registers += fragment;
+  if (std::ranges::any_of(region.epilogue, [&](size_t op) { return kernel.body[op].name == "dropout"; })) registers += draws;
   return registers;
 }
 

@@ -114,10 +114,13 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     return fmt::format("{} tiles and splits; the limit is {}: take larger ones", blocks, mostBlocks);
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes 64 at least", product.k, knobs.splits);
+  const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine;
+  if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
+    return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
   // As Plan::consumerRegisters in hopper_tiles.cuh; what products and stores hold beside the sums was found by building kernels.
-  constexpr int ownRegisters = 32;
+  constexpr int ownRegisters = 24;
   const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
-  const int registers = !product.a.isByEngine || !product.b.isByEngine ? 200 : sums >= 192 ? 240 : 232;
+  const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
   if (sums + ownRegisters + epilogueRegisters > registers)
     return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
                        epilogueRegisters, registers, ownRegisters);

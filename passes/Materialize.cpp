@@ -8,6 +8,7 @@
 
 #include "mlir/IR/IRMapping.h"
 
+#include <map>
 #include <set>
 
 namespace weft {
@@ -64,8 +65,11 @@ private:
     for (size_t i = 0; i < kernel.inputs.size(); ++i)
       values[kernel.inputs[i]] = op.getBlock()->getArgument(i);
     mlir::OpBuilder inside = mlir::OpBuilder::atBlockEnd(op.getBlock());
+    std::map<int, mlir::Operation *> byNumber;  // the body's order may be another than the graph's: BindKernel's bodyOrder
+    for (const int op : candidate.ops)
+      byNumber[described.flow.ops[op].number] = described.ops[op];
     for (size_t i = 0; i < kernel.body.size(); ++i) {
-      mlir::Operation *clone = inside.clone(*described.ops[candidate.ops[i]]);
+      mlir::Operation *clone = inside.clone(*byNumber.at(kernel.body[i].number));
       for (size_t operand = 0; operand < kernel.body[i].operands.size(); ++operand)
         clone->setOperand(operand, values[kernel.body[i].operands[operand]]);
       for (size_t result = 0; result < kernel.body[i].results.size(); ++result)

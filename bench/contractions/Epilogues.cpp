@@ -6,6 +6,7 @@
 #include "codegen/Emit.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/LibraryEpilogue.h"
 #include "kernel/LibraryProduct.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -15,9 +16,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <deque>
 #include <map>
+#include <memory>
 
 namespace weft::bench {
 
@@ -91,10 +94,18 @@ struct Problem {
   Kernel kernel;
   int64_t m = 0, n = 0, k = 0;
   std::vector<Contender> fused, plain, rest;  ///< plain: the product under the knobs of the fused kernel at the same place
+  std::optional<LibraryForm> form = {};       ///< cuBLASLt's epilogue for it, with its approximation of GELU
 };
 
+/// With the GELU that the library has: an approximation.
+Kernel asLibraryHas(Kernel kernel) {
+  for (BodyOp &op : kernel.body)
+    if (op.name == "gelu" || op.name == "gelu_dx") op.name.insert(4, "_tanh");
+  return kernel;
+}
+
 Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &extents) {
-  constexpr size_t mostTiles = 8, mostLoops = 6;
+  constexpr size_t mostTiles = 12, mostLoops = 6;
   Problem problem{.kernel = kernel, .m = extents.b * extents.j, .n = extents.u, .k = extents.i, .fused = {}, .plain = {}, .rest = {}};
   const Kernel product = partOf(kernel, 0, 1, {kernel.body[0].results[0]});
   problem.fused = contendersOf(kernel, familyOf(HopperContractionKnobs{}), mostTiles);
@@ -107,6 +118,7 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     problem.plain.push_back(std::move(plain));
   }
   problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), familyOf(LoopKnobs{}), mostLoops);
+  problem.form = libraryForm(asLibraryHas(kernel)).form;
   if (problem.fused.empty() || problem.rest.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
   return problem;
 }
@@ -216,49 +228,88 @@ struct Outcome {
   double cost = 0, ratio = 0;
 };
 
-Outcome measure(Problem &problem, int rounds, const CublasLt &library, const cuda::Stream &stream) {
+/// Candidates of cuBLASLt for one product, as rows to be timed.
+class LibraryRows {
+public:
+  LibraryRows(const LibraryProduct &product, const CublasLt &library, const Tensors &tensors, std::array<const Value *, 6> values, cuda::DevicePointer workspace)
+      : candidates(library.candidates(product)), seconds(candidates.size(), INFINITY) {
+    for (const LibraryKnobs &candidate : candidates) prepared.push_back(library.prepare(product, candidate, "candidate"));
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (!prepared[i].warning().empty()) continue;
+      rows.push_back({&seconds[i], [this, i, &tensors, values, workspace](cuda::StreamHandle *on, int set) {
+        const auto at = [&](const Value *value) { return value ? tensors.at(value->name, set) : cuda::DevicePointer(0); };
+        prepared[i].enqueue({.a = at(values[0]), .b = at(values[1]), .result = at(values[2]), .residual = at(values[3]),
+                             .auxiliary = at(values[4]), .vector = at(values[5])}, workspace, on);
+      }});
+    }
+  }
+  double fastest() const { return seconds.empty() ? INFINITY : *std::ranges::min_element(seconds); }
+
+  std::vector<Row> rows;
+
+private:
+  std::vector<LibraryKnobs> candidates;
+  std::vector<double> seconds;
+  std::deque<PreparedProduct> prepared;
+};
+
+/// Its product with an epilogue, if it has one for these layouts.
+std::unique_ptr<LibraryRows> fusedRows(const Problem &problem, const CublasLt &library, const Tensors &tensors, cuda::DevicePointer workspace) {
+  if (!problem.form) return nullptr;
+  const LibraryForm &form = *problem.form;
+  Configuration configuration = problem.fused[0].configuration;
+  configuration.knobs = LibraryKnobs{};
+  const LibraryProductAnswer answer = asLibraryProduct(asLibraryHas(problem.kernel), form, configuration);
+  if (!answer.product) return nullptr;
+  const auto value = [&](int number) { return number < 0 ? nullptr : &problem.kernel.values[size_t(number)]; };
+  const BodyOp &contraction = problem.kernel.body[0];
+  return std::make_unique<LibraryRows>(*answer.product, library, tensors,
+                                       std::array{value(contraction.operands[0]), value(contraction.operands[1]), value(form.result), value(form.residual),
+                                                  value(form.auxiliary), value(form.bias >= 0 ? form.bias : form.gradient)},
+                                       workspace);
+}
+
+Outcome measure(Problem &problem, int rounds, bool isEach, const CublasLt &library, const cuda::Stream &stream) {
   Tensors tensors(problem.kernel);
   std::vector<Row> rows;
   forEachContender(problem, [&](Contender &one) { rows.push_back({&one.seconds, tensors.enqueueOf(one)}); });
   const Kernel &product = problem.plain[0].kernel;
-  const LibraryProduct shape = libraryProduct(product, problem.plain[0].configuration);
   const cuda::Buffer workspace(CublasLt::standardWorkspace);
-  const std::vector<LibraryKnobs> candidates = library.candidates(shape);
-  std::deque<PreparedProduct> prepared;
-  std::vector<double> librarySeconds(candidates.size(), INFINITY);
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const PreparedProduct &one = prepared.emplace_back(library.prepare(shape, candidates[i], "candidate"));
-    if (!one.warning().empty()) continue;
-    rows.push_back({&librarySeconds[i], [&](cuda::StreamHandle *on, int set) {
-      const auto name = [&](int value) { return product.values[size_t(value)].name; };
-      one.enqueue({.a = tensors.at(name(product.inputs[0]), set), .b = tensors.at(name(product.inputs[1]), set),
-                   .result = tensors.at(name(product.outputs[0]), set)}, workspace.address(), on);
-    }});
-  }
+  const auto value = [&](int number) { return &product.values[size_t(number)]; };
+  LibraryRows theirs(libraryProduct(product, problem.plain[0].configuration), library, tensors,
+                     {value(product.inputs[0]), value(product.inputs[1]), value(product.outputs[0]), nullptr, nullptr, nullptr}, workspace.address());
+  const std::unique_ptr<LibraryRows> theirsFused = fusedRows(problem, library, tensors, workspace.address());
+  rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
+  if (theirsFused) rows.insert(rows.end(), theirsFused->rows.begin(), theirsFused->rows.end());
   interleave(rows, rounds, stream);
   const Contender &best = fastest(problem.fused), &rest = fastest(problem.rest);
-  const double same = problem.plain[size_t(&best - problem.fused.data())].seconds;
-  const double theirs = *std::ranges::min_element(librarySeconds);
-  const Outcome outcome{.cost = best.seconds / same - 1, .ratio = (theirs + rest.seconds) / best.seconds};
-  fmt::print("{:<30}{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} + {:>6.2f} | {:.3f} | {}\n", problem.kernel.name, problem.m,
-             problem.n, problem.k, 1e6 * best.seconds, 1e6 * same, 100 * outcome.cost, 1e6 * fastest(problem.plain).seconds, 1e6 * theirs,
-             1e6 * rest.seconds, outcome.ratio, describe(best.kernel, best.configuration.knobs));
+  const auto plainOf = [&](const Contender &one) { return problem.plain[size_t(&one - problem.fused.data())].seconds; };
+  const double same = plainOf(best), sequence = theirs.fastest() + rest.seconds, fused = theirsFused ? theirsFused->fastest() : INFINITY;
+  const Outcome outcome{.cost = best.seconds / same - 1, .ratio = std::min(sequence, fused) / best.seconds};
+  fmt::print("{:<30}{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} + {:>6.2f} | {:>7} | {:.3f} | {}\n", problem.kernel.name, problem.m,
+             problem.n, problem.k, 1e6 * best.seconds, 1e6 * same, 100 * outcome.cost, 1e6 * fastest(problem.plain).seconds, 1e6 * theirs.fastest(),
+             1e6 * rest.seconds, std::isfinite(fused) ? fmt::format("{:.2f}", 1e6 * fused) : "-", outcome.ratio, describe(best.kernel, best.configuration.knobs));
+  if (isEach)
+    for (const Contender &one : problem.fused)
+      fmt::print("    {:>8.2f} us | {:>7.2f} {:>+6.1f}% | {}\n", 1e6 * one.seconds, 1e6 * plainOf(one), 100 * (one.seconds / plainOf(one) - 1),
+                 describe(one.kernel, one.configuration.knobs));
   std::fflush(stdout);
   return outcome;
 }
 
 }  // namespace
 
-void benchEpilogues(DType dtype, int rounds, const CublasLt &library, const cuda::Stream &stream) {
+void benchEpilogues(DType dtype, int rounds, bool isEach, const CublasLt &library, const cuda::Stream &stream) {
   std::vector<Problem> all = problems(dtype);
   buildAll(all);
-  fmt::print("{:<30}{:>18}{:>11} | {:>15} | {:>7} | {:>16} | ratio\n", "fused contraction", "m x n x k", "fused", "same tile plain", "plain", "cuBLASLt + loop");
+  fmt::print("{:<30}{:>18}{:>11} | {:>15} | {:>7} | {:>16} | {:>7} | ratio\n", "fused contraction", "m x n x k", "fused", "same tile plain", "plain", "cuBLASLt + loop",
+             "its own");
   std::map<int64_t, std::vector<Outcome>> byDepth;
-  for (Problem &problem : all) byDepth[problem.k].push_back(measure(problem, rounds, library, stream));
+  for (Problem &problem : all) byDepth[problem.k].push_back(measure(problem, rounds, isEach, library, stream));
   for (const auto &[depth, outcomes] : byDepth) {
     double cost = 0, ratio = 0, most = -INFINITY;
     for (const Outcome &one : outcomes) cost += std::log1p(one.cost), ratio += std::log(one.ratio), most = std::max(most, one.cost);
-    fmt::print("k = {}: cost {:+.1f}% (geometric mean), {:+.1f}% at most; {:.3f} of the sequence\n", depth, 100 * std::expm1(cost / double(outcomes.size())),
+    fmt::print("k = {}: cost {:+.1f}% (geometric mean), {:+.1f}% at most; {:.3f} of the faster rival\n", depth, 100 * std::expm1(cost / double(outcomes.size())),
                100 * most, std::exp(ratio / double(outcomes.size())));
   }
 }

@@ -1,12 +1,12 @@
 // What follows a contraction: fused into it, against the same kernel's plain product and against the best of others: cuBLASLt's
-// product and then our best loop kernel of what is left.
+// product and then our best loop kernel of what is left, or its own epilogue where it has one (GELU is an approximation there).
 #pragma once
 
 #include "runtime/CublasLt.h"
 
 namespace weft::bench {
 
-/// Prints a line for every fused contraction of several layers, all contenders interleaved. Times only: tests/gpu compares results.
-void benchEpilogues(DType dtype, int rounds, const runtime::CublasLt &library, const runtime::cuda::Stream &stream);
+/// Prints a line for every fused contraction of several layers, all contenders interleaved; isEach: and one for each of our tiles. Times only: tests/gpu compares results.
+void benchEpilogues(DType dtype, int rounds, bool isEach, const runtime::CublasLt &library, const runtime::cuda::Stream &stream);
 
 }  // namespace weft::bench

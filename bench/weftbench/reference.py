@@ -54,9 +54,9 @@ def layer_norm(x, gamma, beta, epsilon):
     return (x - mean) * torch.rsqrt(variance + epsilon) * gamma + beta
 
 
-def encoder(tensors, activation, epsilon, dropout):
-    """The post-norm encoder layer by its own names: axes as in the graph (wq[p,h,i], w1[u,i], ...), all fp64."""
-    t = {name: value.double() for name, value in tensors.items()}
+def encoder(tensors, activation, epsilon, dropout, dtype=torch.float64):
+    """The post-norm encoder layer by its own names: axes as in the graph (wq[p,h,i], w1[u,i], ...), all in `dtype`."""
+    t = {name: value.to(dtype) for name, value in tensors.items()}
     project = lambda w, b: torch.einsum('phi,bji->phbj', t[w], t['x']) + t[b][:, :, None, None]
     q, k, v = project('wq', 'bq'), project('wk', 'bk'), project('wv', 'bv')
     score = torch.einsum('phbk,phbj->hbjk', k, q) / math.sqrt(q.shape[0])

@@ -6,7 +6,8 @@ import torch
 from . import encoder, library, ours, reference, rivals, timing
 from .report import Result, Workload
 
-LIMIT = 1e-2  # of each gradient's relative error: fp16 between kernels, through the whole layer and back
+LIMIT = 1e-2   # of each gradient's relative error: fp16 between kernels, through the whole layer and back
+SLACK = 1.5    # times the error of PyTorch's own fp16 with the same masks, where that is more: what ReLU passes flips near zero
 WORKLOADS = encoder.SHAPES
 
 
@@ -20,30 +21,32 @@ def workload(batch, length):
     return Workload(name_of(batch, length), 2 * forward.bytes_moved, 3 * forward.flop, f'forward and backward, dropout {encoder.PAPER["dropout"]}')
 
 
-def expected_results(tensors, x, dy, dropout):
-    """The layer's result and all gradients by fp64 autograd, under the graph's names."""
-    leaves = {name: value.double().requires_grad_() for name, value in {**tensors, 'x': x.detach()}.items()}
-    result = reference.encoder(leaves, encoder.PAPER['activation'], encoder.PAPER['epsilon'], dropout)
-    gradients = torch.autograd.grad(result, list(leaves.values()), dy.double())
+def expected_results(tensors, x, dy, dropout, dtype=torch.float64):
+    """The layer's result and all gradients by autograd in that type, under the graph's names."""
+    leaves = {name: value.to(dtype).requires_grad_() for name, value in {**tensors, 'x': x.detach()}.items()}
+    result = reference.encoder(leaves, encoder.PAPER['activation'], encoder.PAPER['epsilon'], dropout, dtype)
+    gradients = torch.autograd.grad(result, list(leaves.values()), dy.to(dtype))
     return {'': result.detach(), **dict(zip(leaves, gradients))}
 
 
-def wrong_results(artifact, out, expected):
+def gradient_error(name, found, expected):
+    """Relative, but of bk: its true value is zero (softmax does not change when a row's scores all shift), so by the size of bq."""
+    if name != 'bk':
+        return reference.relative_error(found[name], expected[name])
+    return float((found['bk'].double() - expected['bk']).norm() / expected['bq'].norm())
+
+
+def wrong_results(artifact, out, expected, half):
     """The largest relative error; raises WrongResult naming the tensor. Values beyond fp16 would be infinite and never pass."""
     largest = 0.0
     for tensor, found in zip(artifact.outputs, out, strict=True):
         gradient = re.fullmatch(r'd_(.+?)(_\d+)?', tensor['name'])
         name = gradient[1] if gradient else ''
-        if name in ('bk',):  # its true value is zero: softmax does not change when a row's scores all shift
-            scale = expected['bq'].norm()
-            error = float((found.double() - expected[name]).norm() / scale)
-            if not error <= LIMIT:
-                raise reference.WrongResult(f'd_{name}: {error:.2e} of the size of d_bq, limit {LIMIT:.0e}')
-        else:
-            try:
-                error = reference.check(found, expected[name], LIMIT)
-            except reference.WrongResult as problem:
-                raise reference.WrongResult(f'{tensor["name"]}: {problem}') from None
+        error, limit = gradient_error(name, {name: found}, expected), LIMIT
+        if not error <= limit:
+            limit = max(LIMIT, SLACK * gradient_error(name, half, expected))
+        if not error <= limit:
+            raise reference.WrongResult(f'{tensor["name"]}: relative error {error:.2e}, limit {limit:.1e}')
         largest = max(largest, error)
     return largest
 
@@ -59,14 +62,16 @@ def our_contenders(result, settings, module, x, dy, batch, length):
         out = artifact.poisoned_outputs()
         artifact.launch(inputs, out)
         torch.cuda.synchronize()
-        expected = expected_results(tensors, x, dy, reference.Dropout(encoder.PAPER['dropout'], seed=1, step=0))
+        dropout = reference.Dropout(encoder.PAPER['dropout'], seed=1, step=0)
+        expected = expected_results(tensors, x, dy, dropout)
+        half = expected_results(tensors, x, dy, dropout, torch.float16)
         try:
-            result.errors[label] = wrong_results(artifact, out, expected)
+            result.errors[label] = wrong_results(artifact, out, expected, half)
         except reference.WrongResult as error:
             result.failures[label] = str(error)
             continue
         finally:
-            del expected
+            del expected, half
             torch.cuda.empty_cache()
         result.extra[f'{label} workspace'] = f'{(artifact.device_bytes() - artifact.parameter_bytes()) / 1e6:.1f} MB'
         contenders.append(timing.GraphContender(label, lambda _, a=artifact, i=inputs, o=out: a.launch(i, o)))

@@ -66,10 +66,13 @@ __device__ __forceinline__ void loadSums(float (&sums)[4], SharedAddress from) {
 
 // ---- Named barriers of some warps of the block ----
 
+/// A warp comes as one: ptxas may leave the thread that alone did something behind, and would let it arrive a second time.
 __device__ __forceinline__ void synchronize(int name, int threads) {
+  __syncwarp();
   asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 __device__ __forceinline__ void arriveAt(int name, int threads) {
+  __syncwarp();
   asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
@@ -154,6 +157,18 @@ __device__ __forceinline__ unsigned packPair(bfloat16 *, float low, float high) 
   unsigned word;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;
+}
+
+/// 32 and 16 bits, loaded where the program says so and not where they are used.
+__device__ __forceinline__ unsigned loadWord(const void *from) {
+  unsigned words[1];
+  ptx::loadInOrder(words, from);
+  return words[0];
+}
+__device__ __forceinline__ unsigned loadBits(const void *from) {
+  unsigned short bits;
+  asm volatile("ld.relaxed.cta.global.u16 %0, [%1];" : "=h"(bits) : "l"(from) : "memory");
+  return bits;
 }
 
 /// The value of a lane as one that the compiler knows nothing of: what depends on it is computed here and not ahead. A shuffle,

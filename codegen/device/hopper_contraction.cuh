@@ -50,9 +50,9 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
   }
 }
 
-template <Product product, Tile tile, typename T, typename PanelInput, typename Epilogue>
+template <Product product, Tile tile, typename T, typename PanelInput, typename VectorInput, typename Epilogue>
 __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> c, int consumer,
-                                        const PanelInput &operand, const Epilogue &epilogue) {
+                                        const PanelInput &operand, const VectorInput &vectorInput, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
   const bool isSpeaker = threadIdx.x % warpgroup == 0;
@@ -70,6 +70,8 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
     if constexpr (PanelInput::isRead)
       if (isSpeaker) requestPanels(staging, panels, operand.tensor.map);
+    VectorOfTile<product, tile, VectorInput> vector;
+    vector.load(vectorInput, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
@@ -79,16 +81,16 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
-    storeSums(sums, c, panels, staging, operand, epilogue);
+    storeSums(sums, c, panels, staging, operand, vector, epilogue);
   }
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
 /// The whole kernel; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors, or a
 /// cluster for every tile.
-template <typename T, Product product, Tile tile, typename PanelInput, typename Epilogue>
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename Epilogue>
 __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &operand,
-                                            const Epilogue &epilogue) {
+                                            const VectorInput &vectorInput, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<product, tile> shared{sharedAddress(memory)};
@@ -116,7 +118,7 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();
-    consume<product, tile>(shared, c, role - 1, operand, epilogue);
+    consume<product, tile>(shared, c, role - 1, operand, vectorInput, epilogue);
   }
 }
 

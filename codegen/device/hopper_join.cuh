@@ -25,7 +25,8 @@ template <Product product, Tile tile> __device__ __forceinline__ void expectPart
   if (own > 0) arriveExpecting(parts.landed, own * (tile.splits - 1) * partBytes);
 }
 
-/// After this the panels that the block finishes hold the sums of all slices. Once a launch.
+/// After this the first sums of a thread are those of all slices, of the panels that the block finishes: what a panel's sums are
+/// must not depend on the block when they are stored, where warps meet at barriers. Once a launch.
 template <Product product, Tile tile, typename Sums>
 __device__ __forceinline__ void joinParts(Sums &sums, const Parts<product, tile> &parts) {
   using Place = Parts<product, tile>;
@@ -45,7 +46,9 @@ __device__ __forceinline__ void joinParts(Sums &sums, const Parts<product, tile>
 #pragma unroll
   for (int panel = 0; panel < panels; ++panel) {
     if (panel % tile.splits != rank) continue;
-    float *own = sums[panel / across] + panel % across * 32;
+    const int turn = panel / tile.splits;
+    const float *own = sums[panel / across] + panel % across * 32;
+    float *joined = sums[turn / across] + turn % across * 32;
 #pragma unroll
     for (int group = 0; group < Place::groups; ++group) {
       float total[4] = {};
@@ -57,7 +60,7 @@ __device__ __forceinline__ void joinParts(Sums &sums, const Parts<product, tile>
         for (int e = 0; e < 4; ++e) total[e] += part[e];
       }
 #pragma unroll
-      for (int e = 0; e < 4; ++e) own[4 * group + e] = total[e];
+      for (int e = 0; e < 4; ++e) joined[4 * group + e] = total[e];
     }
   }
 }

@@ -1,7 +1,8 @@
 // The way out of the contraction skeleton: panels of 64 x 64 sums through the epilogue and shared memory into C.
 //
-// An epilogue is a function of the eight sums of a lane in a block of 16 x 16 and of where they lie (Fragment); it may read one
-// operand of C's shape, which arrives in the buffer that the panel leaves from.
+// An epilogue is a function of the eight sums of a lane in a block of 16 x 16 and of where they lie (Fragment). It may read one
+// operand of C's shape, which arrives in the buffer that the panel leaves from, and one vector along C's columns or rows, which
+// waits in registers: both are on their way while the tile is multiplied.
 #pragma once
 
 #include "weft/fragment.cuh"
@@ -25,12 +26,13 @@ template <typename Epilogue> constexpr bool isUnchanged = false;
 template <> constexpr bool isUnchanged<Unchanged> = true;
 
 /// The panels of 64 x 64 elements of C that a consumer makes of a tile, in the order in which it stores them. Where blocks
-/// share a tile each finishes every so manieth panel, beginning with that of its rank.
+/// share a tile each finishes every so manieth panel, beginning with that of its rank; a turn is one of those.
 template <Product product, Tile tile> struct Panels {
   using P = Plan<product, tile>;
-  static constexpr int across = tile.n / 64, count = P::panels;
+  static constexpr int across = tile.n / 64, count = P::panels, turns = (count + tile.splits - 1) / tile.splits;
   TileStart at;
   int firstRow;
+  __device__ __forceinline__ static int ofTurn(int turn) { return turn * tile.splits + rankInCluster<tile>(); }
   __device__ __forceinline__ int row(int panel) const { return at.m + firstRow + panel / across * 64; }
   __device__ __forceinline__ int column(int panel) const { return at.n + panel % across * 64; }
   /// Whether the copy engine takes it: it clips columns at 16 bytes only.
@@ -81,6 +83,81 @@ struct NoPanelOperand {
   static constexpr bool isRead = false;
 };
 
+/// The vector of elements of 16 bits that an epilogue reads: one a column or one a row of C, or that it reads none. Columns start
+/// at multiples of two elements.
+template <typename T> struct ColumnOperand {
+  static constexpr bool isRead = true, isOfRows = false;
+  using Element = T;
+  const T *elements;
+};
+template <typename T> struct RowOperand {
+  static constexpr bool isRead = true, isOfRows = true;
+  using Element = T;
+  const T *elements;
+};
+struct NoVectorOperand {
+  static constexpr bool isRead = false, isOfRows = false;
+};
+
+/// What a tile needs of a vector. Of rows a lane holds its own; of columns the lanes of a warp share them, two neighbours each
+/// for every 64, and hand them to each other. Out of bounds the last ones are repeated, whose results nobody stores.
+template <Product product, Tile tile, typename VectorInput> struct VectorOfTile {
+  using P = Panels<product, tile>;
+  static constexpr bool isShared = tile.splits > 1;  // panels of any columns and rows then: a part for each turn
+  static constexpr int rowParts = isShared ? P::turns : Plan<product, tile>::rowBlocks, columnParts = isShared ? P::turns : P::across;
+  unsigned held[VectorInput::isOfRows ? 2 * rowParts : columnParts];
+
+  __device__ __forceinline__ void load(const VectorInput &from, const Panels<product, tile> &panels) {
+    const int lane = threadIdx.x % 32, ownRow = threadIdx.x % warpgroup / 32 * 16 + lane / 4;
+    if constexpr (VectorInput::isOfRows) {
+#pragma unroll
+      for (int part = 0; part < rowParts; ++part) {
+        const int row = panels.row(isShared ? P::ofTurn(part) : part * P::across) + ownRow;
+        held[2 * part] = loadBits(from.elements + atMost(row, product.m - 1));
+        held[2 * part + 1] = loadBits(from.elements + atMost(row + 8, product.m - 1));
+      }
+    } else if constexpr (VectorInput::isRead) {
+#pragma unroll
+      for (int part = 0; part < columnParts; ++part) {
+        const int column = panels.column(isShared ? P::ofTurn(part) : part) + lane * 2;
+        if constexpr (product.n % 2 == 0) held[part] = loadWord(from.elements + atMost(column, product.n - 2));
+        else
+          held[part] = loadBits(from.elements + atMost(column, product.n - 1)) |
+                       loadBits(from.elements + atMost(column + 1, product.n - 1)) << 16;
+      }
+    }
+  }
+
+  /// The elements beside the eight sums of a lane. All lanes of the warp take part.
+  __device__ __forceinline__ void fragment(int turn, int step, float (&values)[8]) const {
+    if constexpr (VectorInput::isRead) {
+      using Element = typename VectorInput::Element;
+      const auto half = [](unsigned word, int e) { return widen(Element{static_cast<unsigned short>(word >> e % 2 * 16)}); };
+      if constexpr (VectorInput::isOfRows) {
+#pragma unroll
+        for (int e = 0; e < 8; ++e) values[e] = half(held[2 * (isShared ? turn : turn / P::across) + rowInFragment(e) / 8], 0);
+      } else {
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+          const unsigned pair = __shfl_sync(~0u, held[isShared ? turn : turn % P::across], step * 8 + side * 4 + threadIdx.x % 4);
+#pragma unroll
+          for (int e = 0; e < 4; ++e) values[side * 4 + e] = half(pair, e);
+        }
+      }
+    }
+  }
+};
+
+/// Has the epilogue replace the sums, with the operands that it reads.
+template <typename PanelInput, typename VectorInput, typename Epilogue>
+__device__ __forceinline__ void applyEpilogue(const Epilogue &epilogue, float (&values)[8], const float (&ofPanel)[8],
+                                              const float (&ofVector)[8], const Fragment &fragment) {
+  if constexpr (PanelInput::isRead && VectorInput::isRead) epilogue(values, ofPanel, ofVector, fragment);
+  else if constexpr (PanelInput::isRead) epilogue(values, ofPanel, fragment);
+  else if constexpr (VectorInput::isRead) epilogue(values, ofVector, fragment);
+  else epilogue(values, fragment);
+}
+
 template <Product product> __device__ __forceinline__ Offset offsetInC(const Fragment &fragment, int e) {
   return fragment.batch * product.batchStrideC + (fragment.row + rowInFragment(e)) * product.strideCm + fragment.column +
          columnInFragment(e);
@@ -90,25 +167,21 @@ template <Product product> __device__ __forceinline__ bool isInC(const Fragment 
 }
 
 /// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from: the panel's buffer or C.
-template <Product product, bool isByEngine, typename T, typename PanelInput, typename Epilogue>
-__device__ __forceinline__ void finishFragment(float (&values)[8], const Fragment &fragment, SharedAddress row, T *c,
-                                               const PanelInput &operand, const Epilogue &epilogue) {
-  if constexpr (PanelInput::isRead) {
-    float other[8];
-    if constexpr (isByEngine) {
-      unsigned words[4];
-      loadMatrices(words, row);
+template <Product product, bool isByEngine, typename VectorInput, typename T, typename PanelInput, typename Epilogue>
+__device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], const Fragment &fragment,
+                                               SharedAddress row, T *c, const PanelInput &operand, const Epilogue &epilogue) {
+  float ofPanel[8];
+  if constexpr (PanelInput::isRead && isByEngine) {
+    unsigned words[4];
+    loadMatrices(words, row);
 #pragma unroll
-      for (int e = 0; e < 8; ++e) other[e] = widen(T{static_cast<unsigned short>(words[e / 2] >> e % 2 * 16)});
-    } else {
+    for (int e = 0; e < 8; ++e) ofPanel[e] = widen(T{static_cast<unsigned short>(words[e / 2] >> e % 2 * 16)});
+  } else if constexpr (PanelInput::isRead) {
 #pragma unroll
-      for (int e = 0; e < 8; ++e)
-        other[e] = isInC<product>(fragment, e) ? widen(operand.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
-    }
-    epilogue(values, other, fragment);
-  } else {
-    epilogue(values, fragment);
+    for (int e = 0; e < 8; ++e)
+      ofPanel[e] = isInC<product>(fragment, e) ? widen(operand.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
   }
+  applyEpilogue<PanelInput, VectorInput>(epilogue, values, ofPanel, ofVector, fragment);
   if constexpr (isByEngine) {
     unsigned words[4];
 #pragma unroll
@@ -122,14 +195,15 @@ __device__ __forceinline__ void finishFragment(float (&values)[8], const Fragmen
 }
 
 /// Applies the epilogue to the sums and stores them, a panel at a time.
-template <Product product, Tile tile, typename T, typename PanelInput, typename Epilogue>
+template <Product product, Tile tile, typename T, typename PanelInput, typename VectorInput, typename Epilogue>
 __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
                                           Staging<product, tile> &staging, const PanelInput &operand,
-                                          const Epilogue &epilogue) {
+                                          const VectorOfTile<product, tile, VectorInput> &vector, const Epilogue &epilogue) {
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32, stagingRow = warp * 16 + lane % 16;
 #pragma unroll
-  for (int panel = 0; panel < Panels<product, tile>::count; ++panel) {
-    if (panel % tile.splits != rankInCluster<tile>()) continue;
+  for (int turn = 0; turn < Panels<product, tile>::turns; ++turn) {
+    const int panel = Panels<product, tile>::ofTurn(turn);
+    if (tile.splits > 1 && panel >= Panels<product, tile>::count) break;
     const bool isByEngine = panels.isByEngine(panel);
     const SharedAddress buffer = staging.buffer(panel);
     if constexpr (PanelInput::isRead) {
@@ -149,9 +223,11 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
       const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
       float values[8];
 #pragma unroll
-      for (int e = 0; e < 8; ++e) values[e] = sums[panel / panels.across][panel % panels.across * 32 + step * 8 + e];
-      if (isByEngine) finishFragment<product, true>(values, fragment, row, c.elements, operand, epilogue);
-      else finishFragment<product, false>(values, fragment, row, c.elements, operand, epilogue);
+      for (int e = 0; e < 8; ++e) values[e] = sums[turn / panels.across][turn % panels.across * 32 + step * 8 + e];
+      float ofVector[8];
+      vector.fragment(turn, step, ofVector);
+      if (isByEngine) finishFragment<product, true, VectorInput>(values, ofVector, fragment, row, c.elements, operand, epilogue);
+      else finishFragment<product, false, VectorInput>(values, ofVector, fragment, row, c.elements, operand, epilogue);
     }
     if (isByEngine) {
       fenceForAsync();
@@ -167,14 +243,14 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
       commitStores();
       const int next = panel + (tile.staging - 1) * tile.splits;  // the buffer of this block's panel before this one
       if constexpr (PanelInput::isRead) {
-        if (panel >= tile.splits && next < Panels<product, tile>::count) {
+        if (turn > 0 && next < Panels<product, tile>::count) {
           waitForStoresToRead<1>();
           requestPanel(staging, panels, operand.tensor.map, next);
         }
       }
     }
   }
-  staging.used += Panels<product, tile>::count;
+  staging.used += Panels<product, tile>::turns;
 }
 
 }  // namespace weft::hopper

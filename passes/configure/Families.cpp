@@ -26,8 +26,8 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
-    {"hopper-contraction", hopperContractionSpace},
-    {"cublaslt", librarySpace},
+    {"hopper-contraction", hopperContractionSpace, true},
+    {"cublaslt", librarySpace, true},
     {"ampere-contraction", ampereContractionSpace},
     {"plain-contraction", contractionSpace},
 }};
