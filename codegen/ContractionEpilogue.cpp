@@ -25,16 +25,6 @@ bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
   return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
 }
 
-/// Whether the axes of its group merge to one with stride 1.
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout) {
-  const std::map<int, int64_t> own = stridesByAxis(kernel, input.value, layout);
-  const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
-  int64_t expected = 1;
-  for (auto axis = group.rbegin(); axis != group.rend(); expected *= kernel.axes[size_t(*axis++)].extent)
-    if (own.at(*axis) != expected) return false;
-  return true;
-}
-
 class EpilogueBuilder {
 public:
   explicit EpilogueBuilder(const EpilogueContext &context)
@@ -316,17 +306,6 @@ private:
 }  // namespace
 
 ContractionEpilogue contractionEpilogue(const EpilogueContext &context) { return EpilogueBuilder(context).run(); }
-
-std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout) {
-  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
-  std::vector<int64_t> extents;
-  for (int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
-  const std::vector<int64_t> own = stridesOf(layout, extents);
-  std::map<int, int64_t> result;
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (extents[i] > 1) result[axes[i]] = own[i];
-  return result;
-}
 
 std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool rowsAlongN) {
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);

@@ -6,7 +6,6 @@
 #include "codegen/Program.h"
 #include "kernel/ContractionRegion.h"
 
-#include <map>
 #include <optional>
 
 namespace weft::codegen {
@@ -49,9 +48,6 @@ ContractionEpilogue contractionEpilogue(const EpilogueContext &context);
 /// The input that is best handed over by the skeleton, which brings panels of tensors stored as the result is: the first
 /// of the result's shape and the first output's element type.
 std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region);
-
-/// Strides of a value by axis, of axes longer than 1; a value lies as another does where theirs are equal.
-std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
 
 /// An input of the epilogue with one element of 16 bits a row, or a column, of fragments.
 struct VectorInput {

@@ -1,6 +1,11 @@
 // Recognition: the contraction's operands first, then every op in order, with what depends on C.
 #include "kernel/ContractionRegion.h"
 
+#include "kernel/ConfigurationText.h"
+#include "kernel/Error.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -110,6 +115,56 @@ ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion 
   for (size_t i = 0; i < layout.order.size(); ++i) place[size_t(axes[size_t(layout.order[i])])] = int(i);
   for (std::vector<int> &group : groups) std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
   return groups;
+}
+
+std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout) {
+  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  std::vector<int64_t> extents;
+  for (int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  const std::vector<int64_t> own = stridesOf(layout, extents);
+  std::map<int, int64_t> result;
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (extents[i] > 1) result[axes[i]] = own[i];
+  return result;
+}
+
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout) {
+  const std::map<int, int64_t> own = stridesByAxis(kernel, input.value, layout);
+  const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
+  int64_t expected = 1;
+  for (auto axis = group.rbegin(); axis != group.rend(); expected *= kernel.axes[size_t(*axis++)].extent)
+    if (const auto found = own.find(*axis); found != own.end() && found->second != expected) return false;
+  return true;
+}
+
+std::string contractionForm(const Kernel &kernel, const Configuration &configuration) {
+  const ContractionRegionAnswer answer = contractionRegion(kernel);
+  const auto product = matrixProduct(kernel, configuration);
+  if (!answer.region || !product) throw Error::checkFailed("kernel '{}': these layouts are no matrix product with an epilogue", kernel.name);
+  const ContractionRegion &region = *answer.region;
+  const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
+  const std::map<int, int64_t> result = stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
+  std::string text = strideText(*product);
+  const auto addWhole = [&](int value, const Layout &layout) {
+    const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
+    if (own == result) text += " as-result";
+    else for (const auto &[axis, stride] : own) text += fmt::format(" {}:{}/{}", axis, stride, result.contains(axis) ? result.at(axis) : 0);
+    text += fmt::format(",{}", layout.alignment);
+  };
+  for (const EpilogueInput &input : region.inputs) {
+    const Layout &layout = configuration.inputs[input.input];
+    const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
+    if (isVector && isContiguous(kernel, groups, input, layout)) text += fmt::format(" vector,{}", layout.alignment);
+    else if (input.role != EpilogueRole::scalar) addWhole(input.value, layout);
+  }
+  for (size_t output = 1; output < kernel.outputs.size(); ++output) addWhole(kernel.outputs[output], configuration.outputs[output]);
+  for (const size_t op : region.epilogue) {
+    if (kernel.body[op].name != "dropout") continue;
+    const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
+    const bool isMOnN = drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]), isNOnM = drawsByFragment(kernel, axes, groups[nGroup], groups[mGroup]);
+    text += isMOnN ? " draws-mn" : isNOnM ? " draws-nm" : " draws-each";
+  }
+  return text;
 }
 
 bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns) {

@@ -8,6 +8,7 @@
 
 #include "kernel/MatrixProduct.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,16 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
 /// The groups of axes of the region's product, each from slowest to fastest as the first output has them in `layout`.
 ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region, const Layout &layout);
+
+/// Strides of a value by axis, of axes longer than 1: values lie alike where theirs are equal.
+std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
+/// Whether the axes of an input of role m or n merge to one with stride 1, in the order that `groups` has them.
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout);
+
+/// What layouts come to for a contraction with an epilogue: the strides of the product, how all else lies beside its result, how
+/// dropout draws. Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take the same time.
+/// Throws Error(checkFailed) where the kernel is no such contraction or the layouts are no product.
+std::string contractionForm(const Kernel &kernel, const Configuration &configuration);
 
 /// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
 constexpr int64_t fragmentBlockSide = 16;

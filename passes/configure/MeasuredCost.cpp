@@ -1,9 +1,11 @@
 // Measured prices: rows of a profile, and the analytic model where there is none. Bytes and flop are always modelled.
 //
-// A row of a matrix product serves every kernel and every layout that is this product.
+// A row of a matrix product serves every kernel and every layout that is this product, one of a contraction with an epilogue
+// every layout of the same form (kernel/ContractionRegion.h).
 #include "passes/configure/CostModel.h"
 
 #include "kernel/CanonicalNames.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "passes/configure/Family.h"
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 namespace weft {
 namespace {
@@ -78,8 +81,31 @@ private:
   const ProfileRow *find(const Kernel &kernel, const Configuration &configuration) const {
     const ProfileKernel *rows = rowsFor(subjectOf(kernel, configuration));
     if (!rows) return nullptr;
-    const auto found = rows->rows.find(configurationLine(kernel, configuration));
-    return found == rows->rows.end() || found->second.status == RowStatus::failed ? nullptr : &found->second;
+    const std::string line = configurationLine(kernel, configuration);
+    if (const auto found = rows->rows.find(line); found != rows->rows.end() && found->second.status != RowStatus::failed) return &found->second;
+    if (!isFused(kernel, familyOf(configuration.knobs)) || hasGaps(kernel, configuration)) return nullptr;
+    const Forms forms = formsOf(kernel, *rows, familyOf(configuration.knobs));
+    const auto found = forms.find(contractionForm(kernel, configuration));
+    if (found == forms.end()) return nullptr;
+    const auto same = std::ranges::find(found->second, splitLine(line).knobs, [](const auto &one) { return splitLine(one.first).knobs; });
+    return same == found->second.end() ? nullptr : same->second;
+  }
+
+  static bool isFused(const Kernel &kernel, std::string_view family) {
+    return isProductFamily(family) && !isTimedAsProduct(kernel, family) && contractionRegion(kernel).region;
+  }
+
+  /// Rows of one family by their form, each list with the fastest first.
+  using Forms = std::map<std::string, std::vector<std::pair<std::string_view, const ProfileRow *>>>;
+  Forms formsOf(const Kernel &kernel, const ProfileKernel &rows, std::string_view family) const {
+    Forms forms;
+    for (const auto &[line, row] : rows.rows) {
+      if (row.status == RowStatus::failed || splitLine(line).family != family) continue;
+      const Configuration configuration = parsed(line, kernel);
+      if (!hasGaps(kernel, configuration)) forms[contractionForm(kernel, configuration)].emplace_back(line, &row);
+    }
+    for (auto &[form, list] : forms) std::ranges::stable_sort(list, {}, [](const auto &one) { return one.second->seconds; });
+    return forms;
   }
 
   Cost priced(const Kernel &kernel, const Configuration &configuration, const ProfileRow &row) const {
@@ -125,7 +151,31 @@ private:
     if (!contractionValues(kernel)) return result;
     for (const ConfigurationSpace &space : configurationSpaces(kernel, device()))
       if (isTimedAsProduct(kernel, space.family)) addProducts(kernel, space, add);
+      else if (isFused(kernel, space.family)) addForms(kernel, space, add);
     return result;
+  }
+
+  /// Under layouts without rows of their own, the rows of their form.
+  template <typename Add> void addForms(const Kernel &kernel, const ConfigurationSpace &space, Add &&add) const {
+    const ProfileKernel *rows = rowsFor(kernelSubject(kernel));
+    if (!rows) return;
+    const Places places = placesOf(*rows);
+    const Forms forms = formsOf(kernel, *rows, space.family);
+    if (forms.empty()) return;
+    for (const LayoutTuple &tuple : space.tuples) {
+      Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
+      if (places.contains(fmt::format("{} {}", space.family, placeText(kernel, configuration)))) continue;
+      const auto found = forms.find(contractionForm(kernel, configuration));
+      if (found == forms.end()) continue;
+      size_t taken = 0;
+      std::set<std::string_view> seen;  // several layouts of one form may have rows
+      for (const auto &[line, row] : found->second) {
+        const LineParts parts = splitLine(line);
+        if (!seen.insert(parts.knobs).second || ++taken > keptPerLayouts) continue;
+        configuration.knobs = parseKnobs(parts.family, parts.knobs, kernel);
+        add(configuration, *row);
+      }
+    }
   }
 
   template <typename Add> void addProducts(const Kernel &kernel, const ConfigurationSpace &space, Add &&add) const {

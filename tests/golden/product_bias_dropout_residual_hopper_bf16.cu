@@ -9,7 +9,6 @@
 //   writes     sum[b,j,u] bf16    8.39 MB
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
 #include "weft/dropout.cuh"
-#include "weft/fragment.cuh"
 #include "weft/hopper_contraction.cuh"
 
 namespace {
@@ -34,17 +33,18 @@ product_bias_dropout_residual(const __grid_constant__ weft::hopper::TensorMap w_
                               const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
-  const auto finish = [=](float (&sums)[8], const float (&rest_v)[8], const weft::hopper::Fragment &at) {
-    const auto bias_v = weft::fragmentColumns<product.n>(bias, at);
+  const auto finish = [=](float (&sums)[8], const float (&rest_v)[8], const float (&bias_v)[8],
+      const weft::hopper::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float biased = sums[e] + bias_v.at[e];
+      const float biased = sums[e] + bias_v[e];
       const float kept_2 = kept.at(e) ? biased * keepScale : 0.0f;
       const float sum_2 = kept_2 + rest_v[e];
       sums[e] = sum_2;
     }
   };
   weft::hopper::contraction<weft::bfloat16, product, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&sum_map, nullptr},
-      weft::hopper::PanelOperand<weft::bfloat16>{{&rest_map, nullptr}}, finish);
+      weft::hopper::PanelOperand<weft::bfloat16>{{&rest_map, nullptr}},
+      weft::hopper::ColumnOperand<weft::bfloat16>{bias}, finish);
 }

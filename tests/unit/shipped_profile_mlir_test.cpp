@@ -1,5 +1,5 @@
-// The profile that ships is enough for what it is said to cover: every workload's prices are measured, and its plan is near the
-// bound that ignores layouts.
+// The profile that ships is enough for what it is said to cover: every workload's prices are measured, its plan is proven to be
+// the fastest of what was priced, or nearly, and is near the bound that ignores layouts.
 #include "tools/driver/Compilation.h"
 
 #include <catch2/catch.hpp>
@@ -11,12 +11,15 @@ namespace {
 
 struct Workload {
   std::string batch, length;
+  double overBound = 1.02;  ///< of the plan's time
 };
-const std::vector<Workload> workloads = {{"b=8", "j=512"},  {"b=96", "j=128"}, {"b=1", "j=128"},  {"b=1", "j=256"},
-                                         {"b=1", "j=512"}, {"b=1", "j=1024"}, {"b=1", "j=2048"}, {"b=1", "j=4096"}};
+// Where a kernel takes 5 us, a fused projection in the orientation that its readers want costs 1 to 2 us more than in its best one, whose
+// parts would have to be copied: no plan reaches the sum of the fastest.
+const std::vector<Workload> workloads = {{"b=8", "j=512"},       {"b=96", "j=128"},       {"b=1", "j=128", 1.03}, {"b=1", "j=256", 1.04},
+                                         {"b=1", "j=512", 1.06}, {"b=1", "j=1024", 1.06}, {"b=1", "j=2048"},      {"b=1", "j=4096"}};
 
 void checkShipped(const std::string &preset) {
-  for (const auto &[batch, length] : workloads) {
+  for (const auto &[batch, length, overBound] : workloads) {
     INFO(preset << ' ' << batch << ' ' << length);
     Compilation compilation({.model = preset, .dims = {batch, length}}, {}, {});
     compilation.import();
@@ -31,7 +34,8 @@ void checkShipped(const std::string &preset) {
     CHECK(priced > 1000);
     CHECK(double(measured) >= 0.95 * double(priced));
     const select::Plan &best = selected.best().selection.best();
-    CHECK(best.seconds <= 1.02 * best.lowerBound);
+    CHECK(best.seconds <= overBound * best.lowerBound);
+    CHECK(selected.best().selection.statistics().mostGain <= 0.01);
     for (const select::Step &step : best.steps)
       if (step.cost.seconds > 0) CHECK(step.cost.measured);
   }

@@ -3,6 +3,7 @@
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/ConfigurationText.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
 #include "passes/select/Prices.h"
@@ -199,6 +200,16 @@ private:
     return false;
   }
 
+  /// Whether layouts of the same form were kept before, whose rows serve these, too.
+  bool isOfKeptForm(const Place &place) {
+    const std::string &family = families[place.family].family;
+    if (!isProductFamily(family) || isTimedAsProduct(kernel, family)) return false;
+    const Configuration configuration = toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
+    if (keptForms.insert(fmt::format("{} {}", family, contractionForm(kernel, configuration))).second) return false;
+    ++result.duplicates;
+    return true;
+  }
+
   bool isLibrary(const Place &place) const { return families[place.family].family == libraryFamily; }
 
   /// The places near the best, the best of those that meet the pins, and every transpose. A library's places are all kept:
@@ -214,6 +225,7 @@ private:
       const bool firstPinned = !pinsMet && meetsPins(place.tuple);
       const bool transpose = isTranspose(place.tuple);
       if (!near && !firstPinned && !transpose) continue;
+      if (isOfKeptForm(place)) continue;
       pinsMet = pinsMet || meetsPins(place.tuple);
       own += isLibrary(place) || transpose ? 0 : 1;
       kept.push_back(std::move(place));
@@ -310,6 +322,7 @@ private:
   ProfileKernelSpace space;
   std::vector<ConfigurationSpace> families;
   std::vector<Place> places;
+  std::set<std::string> keptForms;
   double best = 0;
 };
 
@@ -331,9 +344,18 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const se
                           const ProfileSpaceOptions &options) {
   ProfileSpace result;
   result.options = options;
-  for (const auto &[text, gathered] : gatherAll(problems, selection, model)) KernelPruning(gathered, model, options, result).run();
+  const auto isAsked = [&](const std::string &name) {
+    return options.names.empty() || std::ranges::any_of(options.names, [&](const std::string &part) { return name.find(part) != std::string::npos; });
+  };
+  size_t kernels = 0;
+  for (const auto &[text, gathered] : gatherAll(problems, selection, model)) {
+    ++kernels;
+    if (isAsked(gathered.kernel.name)) KernelPruning(gathered, model, options, result).run();
+  }
+  if (result.kernels.empty() && kernels > 0)
+    throw Error::badInput("no name of {} kernels contains '{}'; weft profile --dry-run lists them", kernels, fmt::join(options.names, "' or '"));
   std::stable_sort(result.items.begin(), result.items.end(), [](const ProfileItem &a, const ProfileItem &b) { return a.rank < b.rank; });
-  result.duplicates = removeDuplicates(result.items, [](const ProfileItem &item) { return item.subject + item.line; });
+  result.duplicates += removeDuplicates(result.items, [](const ProfileItem &item) { return item.subject + item.line; });
   result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) { return product.subject + product.place; });
   return result;
 }

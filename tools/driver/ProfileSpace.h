@@ -20,6 +20,7 @@ struct ProfileSpaceOptions {
   size_t mostLayouts = 64;     ///< of them, at most
   double knobFactor = 1.5;     ///< knobs: within this factor of the layouts' best modelled time
   size_t mostKnobs = 4;        ///< of them, at most
+  std::vector<std::string> names = {};  ///< kernels whose name contains one of these alone; empty: all
 };
 
 /// One configuration to be built and measured.

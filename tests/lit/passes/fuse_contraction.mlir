@@ -1,6 +1,8 @@
-// Contractions with what follows them: only for a device with a kernel family that takes them, and never by the paper's rules.
+// Contractions with what follows them: only for a device whose kernel families take them (cuBLASLt does on any), and never by the
+// paper's rules.
 // RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(fuse))' %s | FileCheck %s --check-prefix=NONE
-// RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(fuse{device=v100}))' %s | FileCheck %s --check-prefix=NONE
+// RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(fuse{device=v100}))' %s | FileCheck %s --check-prefix=LIBRARY
+// RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(fuse{device=h200}))' %s | FileCheck %s --check-prefix=LIBRARY
 // RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(fuse{device=h200 rules=paper}))' %s | FileCheck %s --check-prefix=PAPER
 // RUN: not weft-opt --pass-pipeline='builtin.module(weft.graph(fuse{device=h2000}))' %s 2>&1 | FileCheck %s --check-prefix=BAD
 
@@ -14,6 +16,9 @@
 // NONE-LABEL: weft.graph @layer
 // NONE-NOT: "y_projection_bias"
 // NONE: ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = "F021 contraction-epilogue-off
+
+// LIBRARY-LABEL: weft.graph @layer
+// LIBRARY: name = "y_projection_bias", ops = [0, 1]
 
 // PAPER-LABEL: weft.graph @layer
 // PAPER-NOT: "y_projection_bias"

@@ -264,6 +264,7 @@ Action addProfile(CLI::App &command) {
       ->capture_default_str()->check(CLI::Range(1, 3600))->type_name("SECONDS");
   command.add_option("--layout-factor", flags->space.layoutFactor, "measure layouts within this factor of a kernel's best modelled time")
       ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
+  command.add_option("--only", flags->space.names, "measure only kernels whose name contains one of these")->delimiter(',')->type_name("TEXT,..");
   command.add_option("--layouts", flags->space.mostLayouts, "layout combinations of a kernel, at most")->capture_default_str()->type_name("N");
   command.add_option("--knob-factor", flags->space.knobFactor, "measure knobs within this factor of their layouts' best modelled time")
       ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
