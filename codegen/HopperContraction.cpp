@@ -193,7 +193,7 @@ private:
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}, {})", type, shape, tile,
+    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{})", type, shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), finish)));
   }
@@ -201,10 +201,12 @@ private:
   std::string panelText() const {
     return panel ? fmt::format("weft::hopper::PanelOperand<{}>{{{}}}", type, tensors[*panel].text()) : "weft::hopper::NoPanelOperand{}";
   }
+  /// With the comma behind it; a contraction alone has none.
   std::string vectorText() const {
-    if (!vector) return "weft::hopper::NoVectorOperand{}";
+    if (region.isPlain()) return "";
+    if (!vector) return "weft::hopper::NoVectorOperand{}, ";
     const DType own = kernel.values[size_t(kernel.inputs[vector->input])].dtype;
-    return fmt::format("weft::hopper::{}Operand<{}>{{{}}}", vector->isOfRows ? "Row" : "Column", cudaNameOf(own), tensors[vector->input].elements);
+    return fmt::format("weft::hopper::{}Operand<{}>{{{}}}, ", vector->isOfRows ? "Row" : "Column", cudaNameOf(own), tensors[vector->input].elements);
   }
 
   const Kernel &kernel;

@@ -122,4 +122,11 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
   }
 }
 
+/// The same where no vector is read.
+template <typename T, Product product, Tile tile, typename PanelInput, typename Epilogue>
+__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &operand,
+                                            const Epilogue &epilogue) {
+  contraction<T, product, tile>(a, b, c, operand, NoVectorOperand{}, epilogue);
+}
+
 }  // namespace weft::hopper

@@ -31,5 +31,5 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
       sums[e] = sums[e] * scale;
   };
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr},
-      weft::hopper::NoPanelOperand{}, weft::hopper::NoVectorOperand{}, finish);
+      weft::hopper::NoPanelOperand{}, finish);
 }

@@ -24,5 +24,5 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_2_map, weft::half *__restrict__ c) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {nullptr, c},
-      weft::hopper::NoPanelOperand{}, weft::hopper::NoVectorOperand{}, weft::hopper::Unchanged{});
+      weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

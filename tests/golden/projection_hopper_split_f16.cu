@@ -25,5 +25,5 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap c_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
-      weft::hopper::NoPanelOperand{}, weft::hopper::NoVectorOperand{}, weft::hopper::Unchanged{});
+      weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -199,7 +199,9 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add(group, kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (hopperProduct(kernel, views).product) collect.add(group + "-views", kernel, dtype, views);
+          if (!hopperProduct(kernel, views).product) continue;
+          const auto *tile = std::get_if<HopperContractionKnobs>(&views.knobs);  // some take no operands that threads copy
+          if (!tile || hopperRefusal(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty()) collect.add(group + "-views", kernel, dtype, views);
         }
         kernel.body[0].attributes["scale"] = 0.125;
         for (const Configuration &one : collect.drawFamily(kernel, family, 2)) collect.add(group, kernel, dtype, one);

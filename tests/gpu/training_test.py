@@ -73,7 +73,9 @@ class Training:
             return f'skipped: {error}'
         state = self.start()
         tensors = masked_token.read_safetensors(state)
-        run = self.losses(self.plain, self.steps, state)
+        # At the default rate of 1e-3 the loss leaps near step 190, and there fp32 orders of summation differ by percents; at this one it
+        # does not, so that 1% holds for what is computed and not for luck.
+        run = self.losses(self.plain, self.steps, state, '--learning-rate', '3e-4')
         text = (ROOT / 'runtime/text/documentation.txt').read_bytes()
         jax = masked_token.train(tensors, text, run['seed'], self.steps, SEQUENCES, LENGTH, run['learningRate'], run['weightDecay'])
         difference = masked_token.compare(run['losses'], jax)

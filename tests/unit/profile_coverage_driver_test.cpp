@@ -1,11 +1,14 @@
 // What selection from rows is offered: all of a complete profile and nothing else; what was pruned and what had to be modelled
 // is counted and named.
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "tests/unit/ProfileRows.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleProblems.h"
 
 #include <catch2/catch.hpp>
+
+#include <set>
 
 using namespace weft;
 using namespace weft::driver;
@@ -169,6 +172,33 @@ TEST_CASE("rows of a tile that is not emitted any more are no offer") {
   CHECK(rowsOf(profile, kernel).rows.size() == 2);
   const auto model = modelOf(profile);
   const std::vector<PricedConfiguration> &offered = model->measured(kernel);
-  REQUIRE(offered.size() == 1);
-  CHECK(offered.front().configuration.knobs == configuration.knobs);
+  CHECK(offered.size() >= 1);
+  for (const PricedConfiguration &one : offered) CHECK(one.configuration.knobs == configuration.knobs);
+}
+
+TEST_CASE("rows of a fused contraction serve every layout of the same form, and no other") {
+  const Kernel kernel = productBias({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+  std::vector<Configuration> all;
+  for (const Configuration &one : enumerate(kernel, device()).legal)
+    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) all.push_back(one);
+  REQUIRE(all.size() > 2);
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  const Configuration &row = all.front();
+  addRow(profile, kernel, row, {.seconds = 7e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(row.knobs))});
+  const auto model = modelOf(profile);
+  size_t same = 0, others = 0;
+  for (const Configuration &one : all) {
+    if (one.knobs != row.knobs) continue;
+    const bool isSame = contractionForm(kernel, one) == contractionForm(kernel, row);
+    const Cost cost = model->cost(kernel, one);
+    CHECK(cost.measured == isSame);
+    CHECK((cost.seconds == 7e-5) == isSame);
+    (isSame ? same : others) += 1;
+  }
+  CHECK(same > 1);  // b and j merge in either order where x has them in the same one
+  CHECK(others > 1);
+  std::set<std::string> offered;
+  for (const PricedConfiguration &one : model->measured(kernel)) offered.insert(contractionForm(kernel, one.configuration));
+  CHECK(offered == std::set{contractionForm(kernel, row)});
+  CHECK(model->measured(kernel).size() == same);
 }

@@ -19,7 +19,7 @@ public:
 
   void add(const ChosenKernel &chosen) {
     if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) addProduct(chosen);
-    else if (std::holds_alternative<LoopKnobs>(chosen.configuration.knobs)) addKernel(chosen);
+    else if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) addKernel(chosen);
   }
 
   ProfileSpace space;
@@ -36,7 +36,7 @@ private:
     layouts.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
     std::vector<std::pair<double, Configuration>> ranked;
     forEachConfiguration(chosen.kernel, model.device(), layouts, [&](const Configuration &candidate) {
-      if (std::holds_alternative<LoopKnobs>(candidate.knobs)) ranked.emplace_back(model.cost(chosen.kernel, candidate).seconds, candidate);
+      if (familyOf(candidate.knobs) == familyOf(chosen.configuration.knobs)) ranked.emplace_back(model.cost(chosen.kernel, candidate).seconds, candidate);
       return true;
     });
     std::ranges::stable_sort(ranked, {}, [](const auto &one) { return one.first; });
