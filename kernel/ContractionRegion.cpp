@@ -133,7 +133,7 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
   const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
   int64_t expected = 1;
   for (auto axis = group.rbegin(); axis != group.rend(); expected *= kernel.axes[size_t(*axis++)].extent)
-    if (const auto found = own.find(*axis); found != own.end() && found->second != expected) return false;
+    if (kernel.axes[size_t(*axis)].extent > 1 && own.at(*axis) != expected) return false;
   return true;
 }
 

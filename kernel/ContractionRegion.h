@@ -54,7 +54,7 @@ struct ContractionRegionAnswer {
 ContractionRegionAnswer contractionRegion(const Kernel &kernel);
 
 /// Registers of a thread that an epilogue needs for the eight elements of a fragment (codegen/device/fragment.cuh), by what it
-/// reads, computes and stores: an estimate, made so that tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
+/// reads, draws and stores: an estimate, made so that tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
 /// The groups of axes of the region's product, each from slowest to fastest as the first output has them in `layout`.

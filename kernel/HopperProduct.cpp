@@ -121,6 +121,8 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   constexpr int ownRegisters = 24;
   const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
   const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
+  if (knobs.splits > 1 && sums > 128)
+    return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);
   if (sums + ownRegisters + epilogueRegisters > registers)
     return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
                        epilogueRegisters, registers, ownRegisters);
@@ -134,6 +136,11 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   if (std::string reason = hopperKnobsRefusal(knobs, sharedMemoryPerBlock); !reason.empty()) return reason;
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) return answer.refusal;
+  // A panel of the operand is asked for while the one before it leaves from the other buffer.
+  const int panels = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) / 64 * knobs.tileN / 64;
+  const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result; };
+  if (knobs.staging < 2 && panels > knobs.splits && std::any_of(recognised.region->inputs.begin(), recognised.region->inputs.end(), isWhole))
+    return "1 staged panel for an epilogue that reads a tensor of the result's shape; 2 are needed";
   return hopperTileRefusal(*answer.product, knobs, epilogueRegisters(kernel, *recognised.region));
 }
 

@@ -231,7 +231,9 @@ struct Outcome {
 /// Candidates of cuBLASLt for one product, as rows to be timed.
 class LibraryRows {
 public:
-  LibraryRows(const LibraryProduct &product, const CublasLt &library, const Tensors &tensors, std::array<const Value *, 6> values, cuda::DevicePointer workspace)
+  /// `values`: A, B, the result, the residual, the auxiliary tensor and the vector, or null.
+  LibraryRows(const LibraryProduct &product, const CublasLt &library, const Tensors &tensors, std::array<const Value *, 6> values,
+              cuda::DevicePointer workspace)
       : candidates(library.candidates(product)), seconds(candidates.size(), INFINITY) {
     for (const LibraryKnobs &candidate : candidates) prepared.push_back(library.prepare(product, candidate, "candidate"));
     for (size_t i = 0; i < candidates.size(); ++i) {
@@ -269,7 +271,7 @@ std::unique_ptr<LibraryRows> fusedRows(const Problem &problem, const CublasLt &l
                                        workspace);
 }
 
-Outcome measure(Problem &problem, int rounds, bool isEach, const CublasLt &library, const cuda::Stream &stream) {
+Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
   Tensors tensors(problem.kernel);
   std::vector<Row> rows;
   forEachContender(problem, [&](Contender &one) { rows.push_back({&one.seconds, tensors.enqueueOf(one)}); });
@@ -289,7 +291,7 @@ Outcome measure(Problem &problem, int rounds, bool isEach, const CublasLt &libra
   fmt::print("{:<30}{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} + {:>6.2f} | {:>7} | {:.3f} | {}\n", problem.kernel.name, problem.m,
              problem.n, problem.k, 1e6 * best.seconds, 1e6 * same, 100 * outcome.cost, 1e6 * fastest(problem.plain).seconds, 1e6 * theirs.fastest(),
              1e6 * rest.seconds, std::isfinite(fused) ? fmt::format("{:.2f}", 1e6 * fused) : "-", outcome.ratio, describe(best.kernel, best.configuration.knobs));
-  if (isEach)
+  if (printsEveryTile)
     for (const Contender &one : problem.fused)
       fmt::print("    {:>8.2f} us | {:>7.2f} {:>+6.1f}% | {}\n", 1e6 * one.seconds, 1e6 * plainOf(one), 100 * (one.seconds / plainOf(one) - 1),
                  describe(one.kernel, one.configuration.knobs));
@@ -299,13 +301,13 @@ Outcome measure(Problem &problem, int rounds, bool isEach, const CublasLt &libra
 
 }  // namespace
 
-void benchEpilogues(DType dtype, int rounds, bool isEach, const CublasLt &library, const cuda::Stream &stream) {
+void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
   std::vector<Problem> all = problems(dtype);
   buildAll(all);
   fmt::print("{:<30}{:>18}{:>11} | {:>15} | {:>7} | {:>16} | {:>7} | ratio\n", "fused contraction", "m x n x k", "fused", "same tile plain", "plain", "cuBLASLt + loop",
              "its own");
   std::map<int64_t, std::vector<Outcome>> byDepth;
-  for (Problem &problem : all) byDepth[problem.k].push_back(measure(problem, rounds, isEach, library, stream));
+  for (Problem &problem : all) byDepth[problem.k].push_back(measure(problem, rounds, printsEveryTile, library, stream));
   for (const auto &[depth, outcomes] : byDepth) {
     double cost = 0, ratio = 0, most = -INFINITY;
     for (const Outcome &one : outcomes) cost += std::log1p(one.cost), ratio += std::log(one.ratio), most = std::max(most, one.cost);

@@ -6,7 +6,8 @@
 
 namespace weft::bench {
 
-/// Prints a line for every fused contraction of several layers, all contenders interleaved; isEach: and one for each of our tiles. Times only: tests/gpu compares results.
-void benchEpilogues(DType dtype, int rounds, bool isEach, const runtime::CublasLt &library, const runtime::cuda::Stream &stream);
+/// Prints a line for every fused contraction of several layers, all contenders interleaved; printsEveryTile: and one for each of our tiles. Times only: tests/gpu compares results.
+void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const runtime::CublasLt &library,
+                    const runtime::cuda::Stream &stream);
 
 }  // namespace weft::bench

@@ -74,7 +74,7 @@ public:
     return finals(contenders, problem.shape);
   }
 
-  void epilogues(DType dtype, bool isEach) { benchEpilogues(dtype, rounds, isEach, library, stream); }
+  void epilogues(DType dtype, bool printsEveryTile) { benchEpilogues(dtype, rounds, printsEveryTile, library, stream); }
 
   std::string title() const {
     return fmt::format("{}, cuBLASLt {}", context.gpu().name, libraryVersionText(library.version()));
@@ -156,10 +156,10 @@ void buildAll(std::vector<Problem> &problems) {
     for (size_t i = 0; i < problem.emitted.size(); ++i) problem.built.push_back(std::move(*next++));
 }
 
-int runEpilogues(DType dtype, int rounds, bool isEach) {
+int runEpilogues(DType dtype, int rounds, bool printsEveryTile) {
   Bench bench(rounds);
   fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
-  bench.epilogues(dtype, isEach);
+  bench.epilogues(dtype, printsEveryTile);
   return 0;
 }
 
@@ -206,11 +206,11 @@ int main(int argumentCount, char **arguments) {
   app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
   bool epilogues = false;
   app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
-  bool isEach = false;
-  app.add_flag("--each", isEach, "with --epilogues: every tile of ours, not the fastest alone");
+  bool printsEveryTile = false;
+  app.add_flag("--each", printsEveryTile, "with --epilogues: every tile of ours, not the fastest alone");
   try {
     app.parse(argumentCount, arguments);
-    if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, isEach);
+    if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile);
     return weft::bench::run(*weft::parseDType(dtype), rounds, names);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : int(weft::ErrorKind::badInput);

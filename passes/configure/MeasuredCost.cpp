@@ -82,7 +82,8 @@ private:
     const ProfileKernel *rows = rowsFor(subjectOf(kernel, configuration));
     if (!rows) return nullptr;
     const std::string line = configurationLine(kernel, configuration);
-    if (const auto found = rows->rows.find(line); found != rows->rows.end() && found->second.status != RowStatus::failed) return &found->second;
+    if (const auto found = rows->rows.find(line); found != rows->rows.end())
+      return found->second.status == RowStatus::failed ? nullptr : &found->second;
     if (!isFused(kernel, familyOf(configuration.knobs)) || hasGaps(kernel, configuration)) return nullptr;
     const Forms forms = formsOf(kernel, *rows, familyOf(configuration.knobs));
     const auto found = forms.find(contractionForm(kernel, configuration));

@@ -2,7 +2,7 @@
 // is offered its neighbours (producers, consumers, readers of a common tensor) one at a time, and an accepted union joins the
 // worklist; maximal sets that nothing connects are then merged when they run over one iteration space. Rules `paper`: groups
 // start with each op alone and are merged for good, in the order of the ops, until nothing merges. Every union is tried once
-// and leaves one record, so the records of a graph are a function of the graph and the options alone. Contractions are not
+// and leaves one record, up to the first that the bound on candidates turns away, so the records of a graph are a function of the graph and the options alone. Contractions are not
 // part of that search: Epilogues.cpp has theirs.
 //
 // A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that all read its scalars) would get its
@@ -79,7 +79,7 @@ private:
   /// With the neighbour that saves most, if that is as much as the largest of the neighbour's results.
   std::optional<OpSet> joinedByBest(const OpSet &set) {
     const int64_t before = savedBytes(flow, set);
-    std::vector<std::pair<int64_t, int>> ranked;  // bytes that are not saved, neighbour
+    std::vector<std::pair<int64_t, int>> ranked;  // minus the bytes saved, neighbour
     for (int neighbour : neighbours(set)) {
       int64_t largest = 0;
       for (int tensor : flow.ops[neighbour].results)
@@ -225,7 +225,7 @@ private:
     if (rejection && both.size() > 2 && rules.opForbids(b.front()))
       return std::nullopt;  // the pair of the two neighbouring ops has the record already
     record(both, rejection);
-    wasCut = isFull();
+    wasCut = wasCut || (isFull() && both.size() > 2);
     if (rejection)
       return std::nullopt;
     accepted.insert(both);

@@ -5,7 +5,7 @@
 // other in a circle, and any set of its kernels that are finished. The partition has one kernel with the first unfinished op; while the kernel
 // at hand waits, the partition has one with the first op that it waits for, which comes before it and is unfinished. Kernels that wait for each
 // other in no circle are not met twice, so this ends at a kernel that is ready, and `collect` follows just these steps. So every partition is
-// a path, and of its many permutations one. The order is thus chosen by the number of layers that it leads to.
+// a path, and of its many permutations few. The order is thus chosen by the number of layers that it leads to.
 #include "passes/select/Cover.h"
 
 #include "kernel/Error.h"

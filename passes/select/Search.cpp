@@ -2,7 +2,7 @@
 // the live tensors exist (a mask a tensor: a transposed copy adds a bit).
 //
 // Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for the ops that are left, plus
-// what the reader of its worst-placed tensor loses. A first pass keeps the most promising states of every layer and finds a
+// what readers of its tensors lose by where these lie (Claims.h). A first pass keeps the most promising states of every layer and finds a
 // plan; if nothing that it cut could have been cheaper, that plan is the shortest path. Otherwise a second pass keeps every
 // state whose bound is below that plan, so what it finds is the shortest path. Of a large graph (forward and backward) the second pass
 // is left out where the bounds leave less to gain than could be measured. States that cannot better the plan are kept

@@ -65,6 +65,16 @@ class ProfileTest(CommandTest):
             return None
 
 
+class SpaceTest(ProfileTest):
+    def test_only_kernels_of_a_name(self):
+        train = ['paper-encoder', '--train', '--stacking', 'separate', '--dim', 'b=1', '--dim', 'j=32', '--layouts', '1', '--knobs', '1', '--dry-run', '--store', 'a.db']
+        whole = self.weft('profile', *train, '--only', 'd_w1,softmax').out  # sums of operands beside products have no form, and are measured
+        self.assertIn('reduce_d_w1_contraction', whole)
+        self.assertIn('softmax', whole)
+        self.assertNotIn('layer_norm', whole)
+        self.fails(2, 'profile', *train, '--only', 'nothing', says=["kernels contains 'nothing'"])
+
+
 class LostTest(ProfileTest):
     def test_a_gpu_that_goes_keeps_what_was_measured(self):
         all_rows = self.profile(store='whole.db').json()['measured']

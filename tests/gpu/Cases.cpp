@@ -201,7 +201,8 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
           if (!hopperProduct(kernel, views).product) continue;
           const auto *tile = std::get_if<HopperContractionKnobs>(&views.knobs);  // some take no operands that threads copy
-          if (!tile || hopperRefusal(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty()) collect.add(group + "-views", kernel, dtype, views);
+          if (!tile || hopperRefusal(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty())
+            collect.add(group + "-views", kernel, dtype, views);
         }
         kernel.body[0].attributes["scale"] = 0.125;
         for (const Configuration &one : collect.drawFamily(kernel, family, 2)) collect.add(group, kernel, dtype, one);
@@ -220,7 +221,8 @@ void addSplits(Collector &collect) {
     int64_t b, m, n, k;
   };
   for (DType dtype : {DType::f16, DType::bf16})
-    for (const Extents &one : {Extents{1, 300, 1000, 520}, {1, 200, 600, 1024}, {1, 8, 512, 4096}, {1, 129, 200, 1003}, {3, 70, 100, 640}, {1, 520, 520, 840}, {1, 256, 512, 4096}, {1, 1024, 1024, 4096}}) {
+    for (const Extents &one : {Extents{1, 300, 1000, 520}, {1, 200, 600, 1024}, {1, 8, 512, 4096}, {1, 129, 200, 1003}, {3, 70, 100, 640},
+                               {1, 520, 520, 840}, {1, 256, 512, 4096}, {1, 1024, 1024, 4096}}) {
       const Kernel kernel = typed(samples::contractKernel({{'b', one.b}, {'m', one.m}, {'n', one.n}, {'k', one.k}}, "bmk", "bnk", "bmn"), dtype);
       for (const Configuration &configuration : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 14 : 6))
         if (std::get<HopperContractionKnobs>(configuration.knobs).splits > 1) collect.add("split", kernel, dtype, configuration);

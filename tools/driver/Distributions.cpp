@@ -33,6 +33,7 @@ Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &su
       result.best = line;
     }
   }
+  if (!result.chosenSeconds && chosen.cost.measured) result.chosenSeconds = chosen.cost.seconds;  // by the row of another layout of its form
   std::sort(result.seconds.begin(), result.seconds.end());
   return result;
 }

@@ -203,7 +203,7 @@ private:
   /// Whether layouts of the same form were kept before, whose rows serve these, too.
   bool isOfKeptForm(const Place &place) {
     const std::string &family = families[place.family].family;
-    if (!isProductFamily(family) || isTimedAsProduct(kernel, family)) return false;
+    if (!isProductFamily(family) || isTimedAsProduct(kernel, family) || !contractionRegion(kernel).region) return false;
     const Configuration configuration = toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
     if (keptForms.insert(fmt::format("{} {}", family, contractionForm(kernel, configuration))).second) return false;
     ++result.duplicates;
