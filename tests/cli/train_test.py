@@ -22,6 +22,14 @@ class Train(CommandTest):
         again = self.weft('compile', 'both.mlir', '--train', '--stop-after', 'differentiate', code=2)
         self.assertIn('has a backward pass already', again.err)
 
+    def test_a_sum_beside_a_product_keeps_its_ops(self):
+        """The kernel's product comes first, the graph's sum: each op of the chosen graph still reads its own operands."""
+        text = self.weft('compile', 'paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train', '--profile', 'none', '--parts', '1',
+                         '--fuse', 'd_b1,d_w1', '--stop-after', 'select').out
+        kernel = text[text.index('@reduce_d_w1_contraction'):].split('weft.yield')[0]
+        self.assertIn('weft.contract', kernel)
+        self.assertIn('weft.reduce', kernel)
+
     def test_gradients_and_recomputed_tensors_are_chosen_by_name(self):
         text = self.weft('import', *LAYER, '--train', '--gradients-of', 'w1,b1', '--recompute', 'active_kept,active').out
         self.assertIn('%active_kept_again = weft.dropout %active_again', text)

@@ -230,6 +230,15 @@ TEST_CASE("epilogues that the registers have no room for") {
   CHECK_THROWS_WITH(emitted(), Catch::Contains("192 sums a thread"));
 }
 
+TEST_CASE("an operand of the result's shape takes two staged panels") {
+  const Kernel kernel = productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16);
+  Configuration one = ofFamily(kernel).front();
+  one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4, .staging = 1};
+  CHECK_THROWS_WITH(codegen::emit(kernel, one, "sm_90a"), Catch::Contains("1 staged panel"));
+  std::get<HopperContractionKnobs>(one.knobs).staging = 2;
+  CHECK_NOTHROW(codegen::emit(kernel, one, "sm_90a"));
+}
+
 TEST_CASE("epilogues of many tensors are refused") {
   const auto sumOf = [](int tensors, int outputs) {
     FusedContraction fused("many", {}, DType::f16);
