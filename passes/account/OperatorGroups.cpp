@@ -129,11 +129,25 @@ private:
     return found;
   }
 
+  /// What reads the parts of a stacked tensor so, of kinds that every part has.
+  std::vector<int> readersOfAll(const std::vector<int> &parts) const {
+    std::vector<int> found;
+    for (const int reader : readersFirst(parts[0])) {
+      const auto hasAlike = [&](int part) {
+        const std::vector<int> readers = readersFirst(part);
+        return std::any_of(readers.begin(), readers.end(), [&](int other) { return op(other).name == op(reader).name; });
+      };
+      if (std::all_of(parts.begin(), parts.end(), hasAlike)) found.push_back(reader);
+    }
+    return found;
+  }
+
   /// What else reads a member's result, or, as its first operand, that operand of it which the other members do not share.
   std::vector<int> neighbours(int member, const std::vector<int> &list) const {
     std::vector<int> found;
     const auto add = [&](int tensorIndex) {
-      const std::vector<int> readers = readersFirst(tensorIndex);
+      const int producer = tensor(tensorIndex).producer;
+      const std::vector<int> readers = isKind(producer, "concat") ? readersOfAll(op(producer).operands) : readersFirst(tensorIndex);
       found.insert(found.end(), readers.begin(), readers.end());
     };
     for (const int result : op(member).results) add(result);
