@@ -100,14 +100,18 @@ void checkInside(const std::string &name, const fs::path &folder) {
     throw Error::badInput("{}: {}: file \"{}\" lies in neither kernels/ nor cubin/", folder.string(), planFile, name);
 }
 
-void readKernelFiles(const PlanKernel &kernel, const fs::path &folder, Artifact &artifact) {
-  if (!kernel.source.empty()) {
-    checkInside(kernel.source, folder);
-    if (!artifact.sources.contains(kernel.source))
-      artifact.sources[kernel.source] = readPart(folder, kernel.source);
-  }
+void readSource(const PlanKernel &kernel, const fs::path &folder, Artifact &artifact) {
+  if (kernel.source.empty()) return;
+  checkInside(kernel.source, folder);
+  if (!artifact.sources.contains(kernel.source)) artifact.sources[kernel.source] = readPart(folder, kernel.source);
+}
+
+void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artifact) {
   if (kernel.cubin.empty() || artifact.cubins.contains(kernel.cubin)) return;
   checkInside(kernel.cubin, folder);
+  std::error_code none;
+  if (!fs::exists(folder / kernel.cubin, none))
+    throw Error::badInput("{}: {} of kernel {} is missing: 'weft emit {}' builds it again", folder.string(), kernel.cubin, kernel.name, folder.string());
   std::string bytes = readPart(folder, kernel.cubin);
   if (cubinName(bytes) != kernel.cubin)
     throw Error::badInput("{}: {} does not hold what it is named after (its content is {}): changed after the build",
@@ -135,7 +139,7 @@ void writeArtifact(const Artifact &artifact, const fs::path &folder) {
   }
 }
 
-Artifact readArtifact(const fs::path &folder) {
+Artifact readArtifact(const fs::path &folder, Cubins cubins) {
   std::error_code code;
   if (!fs::exists(folder / planFile, code))
     throw Error::badInput("{} is no artifact: it has no {}", folder.string(), planFile);
@@ -146,8 +150,10 @@ Artifact readArtifact(const fs::path &folder) {
   artifact.graph = readPart(folder, graphFile);
   artifact.report = parseJson(readPart(folder, reportFile), (folder / reportFile).string());
   artifact.sources = readSources(folder);
-  for (const PlanKernel &kernel : artifact.plan.kernels)
-    readKernelFiles(kernel, folder, artifact);
+  for (const PlanKernel &kernel : artifact.plan.kernels) {
+    readSource(kernel, folder, artifact);
+    if (cubins == Cubins::needed) readCubin(kernel, folder, artifact);
+  }
   return artifact;
 }
 

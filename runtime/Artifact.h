@@ -192,7 +192,9 @@ void checkOutputFolder(const std::filesystem::path &folder);
 /// Whole or not at all; an artifact that is there already is replaced in one step. Throws Error(badInput) when the folder
 /// cannot be written, or holds files and is no artifact; Error(checkFailed) when the artifact contradicts itself.
 void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder);
+/// Whoever runs an artifact needs its cubins. Who looks at it, or builds it again, does not: they are not read, and need not be there.
+enum class Cubins { needed, left };
 /// Throws Error(badInput) naming the file when there is none, or when it is incomplete or malformed.
-Artifact readArtifact(const std::filesystem::path &folder);
+Artifact readArtifact(const std::filesystem::path &folder, Cubins cubins = Cubins::needed);
 
 }  // namespace weft::runtime

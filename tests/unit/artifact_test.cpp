@@ -271,6 +271,17 @@ TEST_CASE("a broken artifact is refused, naming the file") {
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }), Catch::Contains(file));
 }
 
+TEST_CASE("who only looks at an artifact needs no cubins; who runs it is told how to get them") {
+  const TemporaryTestFolder folder;
+  writeArtifact(exampleArtifact(), folder / "out");
+  fs::remove_all(folder / "out/cubin");
+  const Artifact read = readArtifact(folder / "out", Cubins::left);
+  CHECK(read.plan == exampleArtifact().plan);
+  CHECK(read.sources == exampleArtifact().sources);
+  CHECK(read.cubins.empty());
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }), Catch::Contains("'weft emit " + (folder / "out").string() + "' builds it again"));
+}
+
 TEST_CASE("hand edits of a kernel are read") {
   const TemporaryTestFolder folder;
   writeArtifact(exampleArtifact(), folder / "out");

@@ -102,7 +102,7 @@ Action addDiff(CLI::App &command) {
   command.add_option("a", flags->a, "artifact")->required()->type_name("DIR");
   command.add_option("b", flags->b, "artifact")->required()->type_name("DIR");
   return [flags](bool asJson) {
-    const json result = difference(runtime::readArtifact(flags->a), runtime::readArtifact(flags->b));
+    const json result = difference(runtime::readArtifact(flags->a, runtime::Cubins::left), runtime::readArtifact(flags->b, runtime::Cubins::left));
     if (asJson) printResult(result);
     else printResult(text(result));
     return result["equal"].get<bool>() ? 0 : 1;

@@ -33,7 +33,7 @@ void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &
 /// Notes that an earlier build left and this one decides anew.
 void dropOldNotes(std::vector<std::string> &notes) {
   std::erase_if(notes, [](const std::string &note) {
-    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand");
+    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand") || note.find(": stale, its time is of an older ") != std::string::npos;
   });
 }
 
@@ -59,7 +59,7 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
 int emitAgain(EmitRequest request, bool json) {
   request.keep.check();
   if (request.last >= Phase::emit && !request.output.empty()) runtime::checkOutputFolder(request.output);
-  const runtime::Artifact before = runtime::readArtifact(request.folder);
+  const runtime::Artifact before = runtime::readArtifact(request.folder, runtime::Cubins::left);
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();

@@ -50,7 +50,7 @@ Explanation explainModel(const ExplainFlags &flags) {
 Explanation explain(const ExplainFlags &flags) {
   const std::string &folder = flags.model.model;
   if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
-  runtime::Artifact artifact = runtime::readArtifact(folder);
+  runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   const runtime::Stamps here = runtime::readStamps(runtime::machineStampsFile());
   for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
     runtime::stamp(kernel, kernel.textHash, runtime::shippedStamps());

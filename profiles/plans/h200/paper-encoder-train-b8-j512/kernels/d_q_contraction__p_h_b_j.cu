@@ -1,0 +1,39 @@
+// d_q_contraction__p_h_b_j    kernel 28 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %47 = contract "phbk,hbjk->phbj" %3, %45
+//   space      p=64 h=16 b=8 j=512 | k=512 (reduced)
+//   reads      k[p,h,b,k] f16   d_score[h,b,j,k] f16    75.5 MB
+//   writes     d_q[p,h,b,j] f16    8.39 MB
+//   flop       4.29 Gflop
+//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   not fused  softmax_dx, contract: F022 contraction-prologue (d_q)
+//   not fused  contract, contract: F023 beside-contraction (d_k)
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset p = 64, h = 16, b = 8, k = 512, j = 512;  // extents
+constexpr weft::Offset d_q_p = 196608;              // stride of d_q along p
+constexpr weft::Offset d_q_b = 512;                 // stride of d_q along b
+constexpr weft::hopper::Product product = {
+    .batch = h * b, .m = p, .n = j, .k = k,
+    .a = {.outer = h * b * k, .k = 1, .batch = k, .isByEngine = true},
+    .b = {.outer = k, .k = 1, .batch = j * k, .isByEngine = true},
+    .strideCm = d_q_p, .batchStrideC = d_q_b, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
+constexpr float scale = 0.125f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+d_q_contraction_p_h_b_j(const __grid_constant__ weft::hopper::TensorMap k_2_map,
+                        const __grid_constant__ weft::hopper::TensorMap d_score_map,
+                        const __grid_constant__ weft::hopper::TensorMap d_q_map) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
+  const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      sums[e] = sums[e] * scale;
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&k_2_map, nullptr}, {&d_score_map, nullptr},
+      {&d_q_map, nullptr}, weft::hopper::NoPanelOperand{}, finish);
+}

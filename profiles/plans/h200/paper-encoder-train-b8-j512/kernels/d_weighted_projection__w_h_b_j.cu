@@ -1,0 +1,31 @@
+// d_weighted_projection__w_h_b_j    kernel 20 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %41 = contract "whi,bji->whbj" %wo, %38
+//   space      w=64 h=16 b=8 j=512 | i=1024 (reduced)
+//   reads      wo[i,w,h] f16   d_attention[b,j,i] f16    10.5 MB
+//   writes     d_weighted[w,h,b,j] f16    8.39 MB
+//   flop       8.59 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   not fused  reduce, contract: F021 contraction-epilogue-off (hopper-contraction: 'reduce' is of class normalization; an epilogue is element-wise; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the product)
+//   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset w = 64, h = 16, i = 1024, b = 8, j = 512;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = w * h, .n = b * j, .k = i,
+    .a = {.outer = 1, .k = w * h, .batch = 0, .isByEngine = true},
+    .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+d_weighted_projection_w_h_b_j(const __grid_constant__ weft::hopper::TensorMap wo_map,
+                              const __grid_constant__ weft::hopper::TensorMap d_attention_map,
+                              const __grid_constant__ weft::hopper::TensorMap d_weighted_map) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  weft::hopper::contraction<weft::half, product, tile>({&wo_map, nullptr}, {&d_attention_map, nullptr},
+      {&d_weighted_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
+}

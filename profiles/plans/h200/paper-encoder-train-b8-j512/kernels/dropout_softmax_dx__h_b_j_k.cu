@@ -1,0 +1,81 @@
+// dropout_softmax_dx__h_b_j_k    kernel 26 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %44 = dropout %43
+//              %45 = softmax_dx %44, %7 over k
+//   space      h=16 b=8 j=512 | k=512 (reduced)
+//   reads      d_kept[h,b,j,k] f16   probability[h,b,j,k] f16    134 MB
+//   writes     d_score[h,b,j,k] f16    67.1 MB
+//   flop       168 Mflop
+//   config     vector 8 x f16 along k, one warp a row, 4 rows a block    launch <<<16384, 128>>>
+//   fused by   fuse: reduction-consumer
+//   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
+//   not fused  softmax, dropout, softmax_dx: F031 forward-and-backward (probability, d_score)
+#include "weft/dropout.cuh"
+#include "weft/reduce.cuh"
+#include "weft/types.cuh"
+#include "weft/vector.cuh"
+
+namespace {
+constexpr int b = 8, j = 512, k = 512;              // extents
+constexpr int width = 8;                            // elements a thread takes along k
+constexpr int threadsPerRow = 32, rowsPerBlock = 4;
+constexpr int steps = k / (width * threadsPerRow);  // a thread's share of a row
+constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
+constexpr float keepScale = 1.1111112f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
+dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::half *__restrict__ probability,
+                           weft::half *__restrict__ d_score, const weft::DropoutKey *__restrict__ dropoutKey,
+                           unsigned dropoutStream) {
+  const int lane = threadIdx.x % threadsPerRow;
+  const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                     // (h, b, j), h slowest
+  const int at_h = row / (b * j);
+  const int at_b = row / j % b;
+  const int at_j = row % j;
+  const int start = row * k;
+
+  weft::Packed<weft::half, width> d_kept_row[steps];
+  weft::Kept<width> kept_row[steps];
+  weft::Packed<weft::half, width> probability_row[steps];
+  const auto seed = weft::loadSeedInOrder(dropoutKey);
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_k = (v * threadsPerRow + lane) * width;
+    d_kept_row[v] = weft::loadPackedInOrder<width>(d_kept + start + at_k);
+    probability_row[v] = weft::loadPackedInOrder<width>(probability + start + at_k);
+  }
+  // seed and step: a replay must not repeat masks
+  const weft::DropoutKey key = weft::loadStepInOrder(dropoutKey, seed);
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_k = (v * threadsPerRow + lane) * width;
+    kept_row[v] = weft::keptColumnsPaired(key, dropoutStream, at_h * b + at_b, at_j, at_k, dropThreshold);
+  }
+
+  weft::Vec<float, width> d_probability[steps];                                                   // kept on chip
+  float total = 0.0f;
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const auto d_kept_v = weft::unpack(d_kept_row[v]);
+    const auto probability_v = weft::unpack(probability_row[v]);
+#pragma unroll
+    for (int e = 0; e < width; ++e) {
+      d_probability[v].at[e] = kept_row[v].at(e) ? d_kept_v.at[e] * keepScale : 0.0f;             // %44
+      const float product = d_probability[v].at[e] * probability_v.at[e];
+      total += product;
+    }
+  }
+  total = weft::warpSum<threadsPerRow>(total);
+
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_k = (v * threadsPerRow + lane) * width;
+    const auto probability_v = weft::unpack(probability_row[v]);
+    weft::Vec<float, width> d_score_out;
+#pragma unroll
+    for (int e = 0; e < width; ++e)
+      d_score_out.at[e] = probability_v.at[e] * (d_probability[v].at[e] - total);                 // %45
+    weft::storeVector<width>(d_score + start + at_k, d_score_out);
+  }
+}

@@ -1,0 +1,40 @@
+// q_projection_bias__p_h_b_j    kernel 1 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %0 = contract "phi,bji->phbj" %wq, %x
+//              %1 = bias %0, %bq
+//   space      p=64 h=16 b=8 j=512 | i=1024 (reduced)
+//   reads      wq[i,p,h] f16   x[b,j,i] f16   bq[p,h] f16    10.5 MB
+//   writes     q[p,h,b,j] f16    8.39 MB
+//   flop       8.59 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   fused by   fuse: reduction-consumer
+//   not fused  contract, bias, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+//   not fused  contract, bias, contract: F031 forward-and-backward (q_product, d_k)
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset p = 64, h = 16, i = 1024, b = 8, j = 512;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = p * h, .n = b * j, .k = i,
+    .a = {.outer = 1, .k = p * h, .batch = 0, .isByEngine = true},
+    .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+q_projection_bias_p_h_b_j(const __grid_constant__ weft::hopper::TensorMap wq_map,
+                          const __grid_constant__ weft::hopper::TensorMap x_map, const weft::half *__restrict__ bq,
+                          const __grid_constant__ weft::hopper::TensorMap q_map) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  const auto finish = [=](float (&sums)[8], const float (&bq_v)[8], const weft::hopper::Fragment &at) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float q_2 = sums[e] + bq_v[e];                                                        // %1
+      sums[e] = q_2;
+    }
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&wq_map, nullptr}, {&x_map, nullptr}, {&q_map, nullptr},
+      weft::hopper::NoPanelOperand{}, weft::hopper::RowOperand<weft::half>{bq}, finish);
+}

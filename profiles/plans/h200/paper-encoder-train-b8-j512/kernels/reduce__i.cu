@@ -1,0 +1,51 @@
+// reduce__i    kernel 13 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %27 = reduce %26 over b, j
+//   space      i=1024 | b=8 j=512 (reduced)
+//   reads      d_feed_forward[b,j,i] f16    8.39 MB
+//   writes     d_b2[i] f16    2.05 kB
+//   flop       4.19 Mflop
+//   config     vector 8 x f16 along i, 64 threads a column, 8 columns a block, clusters of 8 blocks    launch <<<128, 512>>>
+//   not fused  layer_norm_dx, dropout, reduce: F012 reduction-axis-mismatch (i against b,j)
+//   not fused  dropout, reduce, add: F030 would-create-cycle (d_active_kept)
+#include "weft/columns.cuh"
+#include "weft/types.cuh"
+#include "weft/vector.cuh"
+
+namespace {
+constexpr int i = 1024, b = 8, j = 512;             // extents
+constexpr int width = 8;                            // elements a thread takes along i
+constexpr int threadsPerColumn = 64, columnsPerBlock = 8;
+constexpr int blocksPerColumn = 8;                  // a cluster
+constexpr int parts = threadsPerColumn * blocksPerColumn;  // threads of a cluster that share a column
+constexpr int steps = b * j / parts;                // a thread's share of a column
+}  // namespace
+
+extern "C" __global__ void __cluster_dims__(blocksPerColumn) __launch_bounds__(columnsPerBlock * threadsPerColumn)
+reduce_i(const weft::half *__restrict__ d_feed_forward, weft::half *__restrict__ d_b2) {
+  __shared__ weft::ColumnScratch<columnsPerBlock, threadsPerColumn, width, 1> scratch;
+  const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
+  // (i), 8 of i at once
+  const int column = blockIdx.x / blocksPerColumn * columnsPerBlock + threadIdx.x % columnsPerBlock;
+  const int at_i = column * width;
+
+  weft::Packed<weft::half, width> d_feed_forward_row[steps];
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int v_flat = v * parts + part;
+    d_feed_forward_row[v] = weft::loadPacked<width>(d_feed_forward + at_i + v_flat * i);
+  }
+
+  weft::Vec<float, width> d_b2_out = {};
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const auto d_feed_forward_v = weft::unpack(d_feed_forward_row[v]);
+#pragma unroll
+    for (int e = 0; e < width; ++e)
+      d_b2_out.at[e] += d_feed_forward_v.at[e];
+  }
+  weft::clusterColumnSums<blocksPerColumn>(scratch, d_b2_out);
+
+  if (part == 0)
+    weft::storeVector<width>(d_b2 + at_i, d_b2_out);
+}

@@ -1,0 +1,37 @@
+// score_contraction__h_b_j_k    kernel 4 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %6 = contract "phbk,phbj->hbjk" %3, %1
+//   space      h=16 b=8 k=512 j=512 | p=64 (reduced)
+//   reads      k[p,h,b,k] f16   q[p,h,b,j] f16    16.8 MB
+//   writes     score[h,b,j,k] f16    67.1 MB
+//   flop       4.29 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   not fused  contract, softmax: F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)
+//   not fused  contract, bias, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset p = 64, h = 16, b = 8, k = 512, j = 512;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = h * b, .m = j, .n = k, .k = p,
+    .a = {.outer = 1, .k = h * b * j, .batch = j, .isByEngine = true},
+    .b = {.outer = 1, .k = h * b * k, .batch = k, .isByEngine = true},
+    .strideCm = k, .batchStrideC = j * k, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
+constexpr float scale = 0.125f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+score_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap k_2_map,
+                          const __grid_constant__ weft::hopper::TensorMap q_map,
+                          const __grid_constant__ weft::hopper::TensorMap score_map) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      sums[e] = sums[e] * scale;
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&q_map, nullptr}, {&k_2_map, nullptr}, {&score_map, nullptr},
+      weft::hopper::NoPanelOperand{}, finish);
+}

@@ -1,0 +1,55 @@
+// attention_projection_bias_dropout_residual__b_j_i    kernel 7 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %10 = contract "whi,whbj->bji" %wo, %9
+//              %11 = bias %10, %bo
+//              %12 = dropout %11
+//              %13 = residual %12, %x
+//   space      i=1024 b=96 j=128 | w=64 h=16 (reduced)
+//   reads      wo[i,w,h] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
+//   writes     residual1[b,j,i] f16    25.2 MB
+//   flop       25.8 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
+//   fused by   fuse: producer-consumer + reduction-consumer
+//   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
+//   not fused  contract, bias, dropout, residual, layer_norm_dw: F031 forward-and-backward (attention_product, d_gamma1)
+#include "weft/dropout.cuh"
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset w = 64, h = 16, i = 1024, b = 96, j = 128;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = b * j, .n = i, .k = w * h,
+    .a = {.outer = 1, .k = b * j, .batch = 0, .isByEngine = true},
+    .b = {.outer = w * h, .k = 1, .batch = 0, .isByEngine = true},
+    .strideCm = i, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 4, .splits = 1,
+    .isPingPong = true};
+constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
+constexpr float keepScale = 1.1111112f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::hopper::TensorMap wo_map,
+                                                 const __grid_constant__ weft::hopper::TensorMap weighted_map,
+                                                 const weft::half *__restrict__ bo,
+                                                 const __grid_constant__ weft::hopper::TensorMap x_map,
+                                                 const __grid_constant__ weft::hopper::TensorMap residual1_map,
+                                                 const weft::DropoutKey *__restrict__ dropoutKey,
+                                                 unsigned dropoutStream) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const auto finish = [=](float (&sums)[8], const float (&x_v)[8], const float (&bo_v)[8],
+      const weft::hopper::Fragment &at) {
+    const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float attention = sums[e] + bo_v[e];                                                  // %11
+      const float attention_kept = kept.at(e) ? attention * keepScale : 0.0f;                     // %12
+      const float residual1_2 = attention_kept + x_v[e];                                          // %13
+      sums[e] = residual1_2;
+    }
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&weighted_map, nullptr}, {&wo_map, nullptr},
+      {&residual1_map, nullptr}, weft::hopper::PanelOperand<weft::half>{{&x_map, nullptr}},
+      weft::hopper::ColumnOperand<weft::half>{bo}, finish);
+}

@@ -1,0 +1,72 @@
+"""Plans that ship (profiles/plans/): they are what selection chooses today, and can be explained, compared and built without selecting."""
+import json
+import subprocess
+import sys
+import unittest
+
+from weft_command import ROOT, WEFT, CommandTest
+
+sys.path.insert(0, str(ROOT / 'bench'))
+from weftbench import operator_table  # noqa: E402
+
+PLANS = ROOT / 'profiles/plans'
+CURE = 'tools/plans writes profiles/plans anew'
+
+
+def shipped():
+    return sorted(path.parent for path in PLANS.rglob('plan.json'))
+
+
+class Plans(CommandTest):
+    def test_they_are_what_selection_chooses_today(self):
+        """Byte for byte, texts of kernels included: a new profile, a changed selection or emission comes with new plans."""
+        subprocess.run([ROOT / 'tools/plans', '-o', self.folder / 'plans'], env=self.environment(WEFT=WEFT), stdout=subprocess.DEVNULL, check=True)
+        today = self.files('plans')
+        then = {path.relative_to(PLANS).as_posix(): path.read_bytes() for path in PLANS.rglob('*') if path.is_file()}
+        self.assertEqual(sorted(then), sorted(today), CURE)
+        different = [name for name in today if then[name] != today[name]]
+        if different:
+            changes = ''
+            for plan in shipped():
+                result = subprocess.run([WEFT, 'diff', plan, self.folder / 'plans' / plan.relative_to(PLANS)], capture_output=True, text=True, check=False)
+                changes += f'\n{plan.name}: {result.stdout}'
+            self.fail(f'{CURE}; changed: {", ".join(different)}{changes}')
+
+    def test_they_are_measured_plans_of_training(self):
+        folders = shipped()
+        self.assertEqual([folder.relative_to(PLANS).as_posix() for folder in folders],
+                         ['h200/paper-encoder-train-b8-j512', 'h200/paper-encoder-train-b96-j128'])
+        for folder in folders:
+            plan = json.loads((folder / 'plan.json').read_text())
+            self.assertEqual(set(plan['entryPoints']), {'forward', 'backward'})
+            self.assertTrue(all(kernel['measured'] for kernel in plan['kernels'] if kernel['family'] != 'view'), folder)
+            self.assertEqual(list(folder.rglob('*.cubin')), [], 'cubins are of a toolkit: they do not ship')
+
+    def test_they_compute_every_operator_of_table_a1(self):
+        for folder in shipped():
+            operators = self.weft('explain', folder, '--movement', '--json').json()['operators']
+            names = {kernel['name'] for kernel in self.weft('explain', folder, '--json').json()['kernels']}
+            for row in operator_table.paper_rows():
+                with self.subTest(plan=folder.name, row=row['row']):
+                    operator = operator_table.operator_of(row, operators)
+                    self.assertTrue(operator and operator['kernels'])
+                    self.assertLessEqual(set(operator['kernels']), names)
+
+    def test_they_are_built_without_selecting(self):
+        for folder in shipped():
+            before = {path: path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+            self.weft('emit', folder, '-o', 'built')
+            self.assertEqual({path: path.read_bytes() for path in folder.rglob('*') if path.is_file()}, before)
+            plan = self.assertWholeArtifact('built')
+            if 'cubins: skipped, no NVRTC' not in plan['notes']:
+                self.assertTrue(all(kernel['cubin'] for kernel in plan['kernels'] if kernel['source']))
+            chosen = json.loads((folder / 'plan.json').read_text())
+            for was, now in zip(chosen['kernels'], plan['kernels'], strict=True):
+                for member in ('name', 'knobs', 'inputLayouts', 'outputLayouts', 'seconds', 'textHash', 'after'):
+                    self.assertEqual(was[member], now[member], (folder.name, was['name'], member))
+            self.assertEqual(sorted(note for note in plan['notes'] if not note.startswith('cubins: ')),
+                             sorted(note for note in chosen['notes'] if not note.startswith('cubins: ')))
+
+
+if __name__ == '__main__':
+    unittest.main()
