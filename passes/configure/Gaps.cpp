@@ -63,7 +63,10 @@ std::string gapsRefusal(const Kernel &kernel, size_t operand, const Layout &layo
     return fmt::format("'{}' may be a view itself", first.name);
   const auto values = contractionValues(kernel);
   if (!values) return "";
-  if (kernel.body.size() > 1) return "an epilogue follows the contraction";
+  const auto isOf = [&](const std::vector<int> &some) { return std::find(some.begin(), some.end(), value) != some.end(); };
+  const bool isFactor = value == (*values)[0] || value == (*values)[1];
+  for (size_t op = 1; op < kernel.body.size(); ++op)
+    if (!isFactor || isOf(kernel.body[op].operands)) return "an epilogue reads or writes it";
   const ContractionGroups groups = contractionGroups(kernel, *values);
   const std::vector<int> &axes = kernel.values[static_cast<size_t>(value)].axes;
   std::string reason;

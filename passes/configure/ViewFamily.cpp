@@ -1,6 +1,7 @@
 // View family: movement ops that cost nothing because the result's elements already lie where its layout says.
 //
-//   slice         the sliced axis is slowest: the result is a dense block at an offset
+//   slice         the result is part of the operand, at an offset: a dense block where the sliced axis is slowest, else runs with gaps,
+//                 which selection admits where whatever reads the result takes them
 //   concat        the operands are parts of the result's buffer, and whoever writes them writes there (selection admits this
 //                 only where the operands are free to move): blocks where the joined axis is slowest, else runs with gaps
 //   split, merge  the parts of the axis stay adjacent, in order
@@ -31,23 +32,31 @@ int slowestDimension(const Layout &layout, const std::vector<int64_t> &extents) 
   return -1;
 }
 
-std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
-  const BodyOp &op = kernel.body[0];
-  const int input = kernel.inputs[0], output = kernel.outputs[0];
-  const int64_t axis = integerAttribute(op, "axis"), start = integerAttribute(op, "start");
-  const std::vector<int64_t> extents = extentsOf(kernel, input), resultExtents = extentsOf(kernel, output);
-  std::vector<LayoutTuple> tuples;
-  for (const Layout &from : distinctLayouts(extents)) {
-    if (extents != resultExtents && slowestDimension(from, extents) != axis) continue;
-    Layout to = normalized(from, resultExtents);
-    to.offset = start * stridesOf(from, extents)[static_cast<size_t>(axis)];
-    if (to.offset * sizeOf(kernel.values[output].dtype) % to.alignment == 0) tuples.push_back({from, to});
-  }
-  return tuples;
-}
-
 /// Runs of other lengths would share lines of memory with their neighbours, and cost more than dense operands do.
 constexpr int64_t lineBytes = 128;
+
+/// The result as part of an operand in this layout; nothing where it is not aligned or has gaps between odd runs.
+std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
+  const BodyOp &op = kernel.body[0];
+  const auto axis = static_cast<size_t>(integerAttribute(op, "axis"));
+  const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[0]), resultExtents = extentsOf(kernel, kernel.outputs[0]);
+  const std::vector<int64_t> strides = stridesOf(from, extents);
+  const int64_t size = sizeOf(kernel.values[kernel.outputs[0]].dtype);
+  const bool isBlock = extents == resultExtents || slowestDimension(from, extents) == static_cast<int>(axis);
+  Layout to = normalized(from, resultExtents);
+  to.offset = integerAttribute(op, "start") * strides[axis];
+  if (to.offset * size % (isBlock ? to.alignment : lineBytes) != 0) return std::nullopt;
+  if (!isBlock && (extents[axis] * strides[axis] * size % lineBytes != 0 || resultExtents[axis] * strides[axis] * size % lineBytes != 0)) return std::nullopt;
+  if (!isBlock) to.strides = strides;
+  return LayoutTuple{from, to};
+}
+
+std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
+  std::vector<LayoutTuple> tuples;
+  for (const Layout &from : distinctLayouts(extentsOf(kernel, kernel.inputs[0])))
+    if (std::optional<LayoutTuple> tuple = cutFrom(kernel, from)) tuples.push_back(std::move(*tuple));
+  return tuples;
+}
 
 /// Every operand as part of a result in this layout; nothing where a part is not aligned or has gaps between odd runs.
 std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) {
@@ -148,17 +157,17 @@ std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &
   const std::string axisName = kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
   const bool joinsTwice = !isSlice && kernel.inputs != kernel.body[0].operands;
   const std::vector<LayoutTuple> tuples = isSlice ? sliceTuples(kernel) : concatTuples(kernel);
-  const bool isFree = std::any_of(tuples.begin(), tuples.end(), [&](const LayoutTuple &tuple) {
+  const auto free = std::find_if(tuples.begin(), tuples.end(), [&](const LayoutTuple &tuple) {
     return tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order;
   });
-  if (isFree && isSlice) return "V003 callers-buffer (arguments and results have buffers of their own)";
-  if (isFree || joinsTwice)
+  if (free != tuples.end() && isSlice && free->back().strides.empty())
+    return "V003 callers-buffer (arguments and results have buffers of their own)";
+  if (free != tuples.end() && isSlice)
+    return "V001 part-with-gaps-not-taken (a kernel that may read the part takes no gaps, --strict wants rows with them, or the part is the caller's)";
+  if (free != tuples.end() || joinsTwice)
     return "V004 part-not-free (a part is given, kept for another entry point, part of something else or used as its place does not "
            "allow, or the whole is the caller's)";
-  const bool isSlowest = slowestDimension(whole, extentsOf(kernel, wholeValue)) == axis;
-  if (!isSlowest && isSlice)
-    return fmt::format("V001 part-axis-not-slowest ({} in {})", axisName, print(whole, kernel, kernel.values[wholeValue]));
-  if (!isSlowest)
+  if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
     return fmt::format("V005 parts-not-whole-lines (runs along {} in {} are no multiples of {} bytes)", axisName,
                        print(whole, kernel, kernel.values[wholeValue]), lineBytes);
   return fmt::format("V002 part-not-aligned (a part along {} does not start at a multiple of {} bytes)", axisName, whole.alignment);

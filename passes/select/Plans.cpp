@@ -171,7 +171,7 @@ void orderByEntryPoint(const Problem &problem, Plan &plan) {
   std::ranges::stable_sort(plan.steps, {}, &Step::entry);
 }
 
-/// Every step that writes or reads a part of a joined tensor, in the order in which it is joined, does so with the part's gaps.
+/// Every step that writes or reads a part of a joined or sliced tensor, in the order of the whole, does so with the part's gaps.
 void openGaps(const Problem &problem, Plan &plan) {
   const auto operandsOf = [&](Step &step) {
     std::vector<std::pair<int, Layout *>> operands;

@@ -59,18 +59,23 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   return true;
 }
 
-/// Whether whatever else may write or read the operands of a concatenation takes them with the gaps that they have in their places.
-bool mayHaveGaps(const Problem &problem, const Candidate &concat, const LayoutTuple &places) {
-  const auto agrees = [](const Candidate &other, int tensor, const Layout &place) {
-    std::vector<int> operands = other.inputs;
-    operands.insert(operands.end(), other.outputs.begin(), other.outputs.end());
+/// Whether whatever else may write or read the parts of a concatenation or slice takes them with the gaps that they have in their places.
+bool mayHaveGaps(const Problem &problem, const Candidate &view, const LayoutTuple &places) {
+  const auto operandsOf = [](const Candidate &candidate) {
+    std::vector<int> operands = candidate.inputs;
+    operands.insert(operands.end(), candidate.outputs.begin(), candidate.outputs.end());
+    return operands;
+  };
+  const auto agrees = [&](const Candidate &other, int tensor, const Layout &place) {
+    const std::vector<int> operands = operandsOf(other);
     for (size_t operand = 0; operand < operands.size(); ++operand)
       if (operands[operand] == tensor && !gapsRefusal(other.kernel, operand, place).empty()) return false;
     return true;
   };
-  for (size_t i = 0; i < concat.inputs.size(); ++i)
+  const std::vector<int> parts = operandsOf(view);
+  for (size_t part = 0; part < parts.size(); ++part)
     for (const Candidate &other : problem.candidates)
-      if (&other != &concat && !places[i].strides.empty() && !agrees(other, concat.inputs[i], places[i])) return false;
+      if (&other != &view && !places[part].strides.empty() && !agrees(other, parts[part], places[part])) return false;
   return true;
 }
 

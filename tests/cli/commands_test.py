@@ -333,7 +333,7 @@ class Views(CommandTest):
                    '  %s = weft.slice %r {axis = i, start = 32, size = 32} : !x -> !s\n  %t = weft.exp %s : !s\n'
                    '  weft.return %r, %t : !x, !s\n}\n')
         self.weft('compile', 'slices.mlir', '--stop-after', 'emit', '--pin', 's=ji', '-o', 'slices')
-        self.assertIn('is a copy: V001 part-axis-not-slowest (i in ji)', self.weft('explain', 'slices').out)
+        self.assertIn('is a copy: V005 parts-not-whole-lines (runs along i in ji are no multiples of 128 bytes)', self.weft('explain', 'slices').out)
 
     def test_movement(self):
         ledger = self.weft('explain', 'out', '--movement', '--json').json()

@@ -2,6 +2,7 @@
 
 #include "runtime/TensorMaps.h"
 
+#include <algorithm>
 #include <cstring>
 #include <list>
 
@@ -15,6 +16,15 @@ std::span<std::byte> elementsOf(TensorImage &image) {
   return image.bytes().subspan(size_t(image.elementZero()), size_t(image.spanBytes()));
 }
 
+/// The elements, and what shares the widest access (16 bytes, aligned) with the first and the last of them. Copies of rows that start
+/// anywhere read whole accesses and select in registers; none reaches farther, which the uninitialized bytes around show.
+std::span<std::byte> accessedBytes(TensorImage &image) {
+  constexpr size_t access = 16;
+  const size_t begin = size_t(image.elementZero()) / access * access;
+  const size_t end = (size_t(image.elementZero() + image.spanBytes()) + access - 1) / access * access;
+  return image.bytes().subspan(begin, std::min(end, image.bytes().size()) - begin);
+}
+
 /// One image on the GPU, in memory of its own, so that accesses beside it are found.
 struct DeviceImage {
   TensorImage &host;
@@ -24,7 +34,7 @@ struct DeviceImage {
     if (!options.leaveUninitialized)
       cuda::upload(buffer.address(), host.bytes());
     else if (isInput)
-      cuda::upload(elementZero(), elementsOf(host));
+      cuda::upload(buffer.address() + uint64_t(accessedBytes(host).data() - host.bytes().data()), accessedBytes(host));
   }
   cuda::DevicePointer elementZero() const { return buffer.address() + uint64_t(host.elementZero()); }
   void download(const RunOptions &options) const {
