@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 namespace weft::runtime {
 
@@ -78,7 +80,7 @@ Eviction evictionFor(const Subject &subject, const Protocol &protocol, int64_t l
 class Rounds {
 public:
   Rounds(const cuda::Context &context, const std::vector<Subject> &subjects, const Protocol &protocol)
-      : scratch(evictionBytes(context.gpu().l2Bytes)), subjects(subjects) {
+      : scratch(evictionBytes(context.gpu().l2Bytes)), subjects(subjects), restSeconds(protocol.restSeconds) {
     bool fills = false;
     for (const Subject &subject : subjects) {
       const Eviction eviction = evictionFor(subject, protocol, context.gpu().l2Bytes);
@@ -92,6 +94,10 @@ public:
 
   void run(int round, bool counts, const GpuMonitor *monitor) {
     for (size_t turn = 0; turn < rows.size(); ++turn) {
+      if (restSeconds > 0) {
+        stream.synchronize();
+        std::this_thread::sleep_for(std::chrono::duration<double>(restSeconds));
+      }
       cuda::fillAsync(scratch.address(), 0, scratch.bytes(), stream.handle());  // busy while the host enqueues the rest
       rows[round % 2 == 0 ? turn : rows.size() - 1 - turn]->launch(stream.handle());
     }
@@ -120,6 +126,7 @@ private:
   cuda::Stream stream;
   cuda::Buffer scratch;
   const std::vector<Subject> &subjects;
+  const double restSeconds;
   const Subject fillAlone{.name = "fill",
                           .enqueue = [this](cuda::StreamHandle *handle, int) {
                             cuda::fillAsync(scratch.address(), 0, scratch.bytes(), handle);
@@ -177,8 +184,9 @@ std::string describeGpu(const cuda::Context &context, const GpuMonitor &monitor)
 }
 
 std::string describe(const Protocol &protocol) {
-  return fmt::format("{} L2, n={} rounds of about {}, {} to warm up, interleaved", nameOf(protocol.l2), protocol.rounds,
-                     formatSeconds(protocol.secondsPerRound), protocol.warmUpRounds);
+  return fmt::format("{} L2, n={} rounds of about {}, {} to warm up, interleaved{}", nameOf(protocol.l2), protocol.rounds,
+                     formatSeconds(protocol.secondsPerRound), protocol.warmUpRounds,
+                     protocol.restSeconds > 0 ? fmt::format(", {} of rest before every turn", formatSeconds(protocol.restSeconds)) : "");
 }
 
 }  // namespace weft::runtime

@@ -8,7 +8,7 @@
 // the sets; else a fill of twice the L2's size stands before each call, and the time of the fills alone, measured in the same round, is
 // subtracted. Warm L2: the same buffers each time. What was done is part of the result.
 //
-// Invariant: the work of a round is enqueued without waiting, behind a fill that keeps the GPU busy meanwhile.
+// Invariant: the work of a turn (without rests, of a round) is enqueued without waiting, behind a fill that keeps the GPU busy meanwhile.
 #pragma once
 
 #include "runtime/Cuda.h"
@@ -48,6 +48,8 @@ struct Protocol {
   /// Calls in a row are chosen so that they take about this long, within [1, mostCalls].
   double secondsPerRound = 2e-3;
   int mostCalls = 200;
+  /// Before every turn, so that the power limit does not lower clocks that a call on a cool card would have; 0: turn after turn.
+  double restSeconds = 0;
 };
 
 struct Measurement {
@@ -78,7 +80,7 @@ double timeOnce(const cuda::Stream &stream, const std::function<void(cuda::Strea
 /// "NVIDIA H200, driver 580.1 (CUDA 13.0)".
 std::string describeGpu(const cuda::Context &context, const GpuMonitor &monitor);
 
-/// "cold L2 by rotation, n=25 rounds of about 2.00 ms, 3 to warm up, interleaved".
+/// "cold L2, n=25 rounds of about 2.00 ms, 3 to warm up, interleaved, 20.0 ms of rest before every turn".
 std::string describe(const Protocol &protocol);
 
 }  // namespace weft::runtime

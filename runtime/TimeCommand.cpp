@@ -181,7 +181,8 @@ int timeArtifact(const TimeRequest &request) {
   for (Artifact &artifact : artifacts)
     plans.push_back(std::make_unique<TimedPlan>(std::move(artifact), plans.empty() ? request.folder : request.against, context, request.entry,
                                                 request.kernel, request.seed));
-  const Protocol protocol{.l2 = request.warm ? L2State::warm : L2State::cold, .rounds = request.rounds};
+  constexpr double rest = 20e-3;
+  const Protocol protocol{.l2 = request.warm ? L2State::warm : L2State::cold, .rounds = request.rounds, .restSeconds = request.burst ? rest : 0};
   ClockSummary clocks;
   Statistics referenceCopy;
   const std::vector<PlanTimes> all = measureAll(context, plans, protocol, monitor, clocks, referenceCopy);

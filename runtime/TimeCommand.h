@@ -13,6 +13,7 @@ struct TimeRequest {
   std::string kernel;           ///< only this one
   std::string branches;         ///< "on" or "off"; empty: as the plans say
   bool cold = false, warm = false;  ///< cold unless warm is asked for
+  bool burst = false;           ///< rests between turns
   int rounds = 25, gpu = 0;
   uint64_t seed = 1;
   bool json = false;
@@ -28,6 +29,7 @@ void addTimeFlags(Command &command, TimeRequest &request) {
   command.add_option("--branches", request.branches, "on, off: whether kernels that do not wait for each other run at once; default: as the plan says");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
   command.add_flag("--warm", request.warm, "the same buffers call after call");
+  command.add_flag("--burst", request.burst, "rest 20 ms before every turn: clocks as the prices of a profile have them, whatever the power limit does to long runs");
   command.add_option("--rounds", request.rounds, "rounds, over which medians are taken")->capture_default_str();
   command.add_option("--seed", request.seed, "seed of random inputs and of dropout")->capture_default_str();
   command.add_option("--gpu", request.gpu, "number of the GPU, as the driver counts")->capture_default_str();

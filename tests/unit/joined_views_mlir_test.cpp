@@ -9,6 +9,7 @@
 #include "tools/driver/Planning.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/ranges.h>
 
 using namespace weft;
 using namespace weft::driver;
@@ -293,6 +294,63 @@ module {
   CHECK(runtime::spanBytes(written.tensor("a")) > runtime::logicalBytes(written.tensor("a")));
   const auto isPart = [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); };
   CHECK(std::ranges::count_if(written.planned.plan.kernels, isPart) == (parts == 1 ? 0 : 3 * parts));
+  checkResults(written);
+}
+
+TEST_CASE("parts of a stacked projection are read where they lie, with gaps") {
+  const int parts = GENERATE(1, 2);
+  const Written written(R"(
+!phi = tensor<64x6x8xf16, #weft.axes<p, h, i>>
+!bji = tensor<1x32x8xf16, #weft.axes<b, j, i>>
+!stack = tensor<64x6x1x32xf16, #weft.axes<p, h, b, j>>
+!phbj = tensor<64x2x1x32xf16, #weft.axes<p, h, b, j>>
+!phbk = tensor<64x2x1x32xf16, #weft.axes<p, h, b, k>>
+!whbk = tensor<64x2x1x32xf16, #weft.axes<w, h, b, k>>
+!whbj = tensor<64x2x1x32xf16, #weft.axes<w, h, b, j>>
+!hbjk = tensor<2x1x32x32xf16, #weft.axes<h, b, j, k>>
+module {
+ weft.graph @g(%o: !phi {weft.parameter}, %x: !bji) -> (!whbj) {
+  %s = weft.contract "phi,bji->phbj" %o, %x : !phi, !bji -> !stack
+  %q = weft.slice %s {axis = h, start = 0, size = 2} : !stack -> !phbj
+  %k = weft.slice %s {axis = h, start = 2, size = 2} : !stack -> !phbk
+  %v = weft.slice %s {axis = h, start = 4, size = 2} : !stack -> !whbk
+  %score = weft.contract "phbk,phbj->hbjk" %k, %q : !phbk, !phbj -> !hbjk
+  %probability = weft.softmax %score over k {empty_row = zero} : !hbjk
+  %a = weft.contract "whbk,hbjk->whbj" %v, %probability : !whbk, !hbjk -> !whbj
+  %y = weft.tanh %a : !whbj
+  weft.return %y : !whbj
+ }
+}
+)", {"s=bjhp"}, parts);
+  for (const char *name : {"q", "k", "v"}) {
+    CHECK(written.tensor(name).buffer == written.tensor("s").buffer);
+    CHECK(runtime::spanBytes(written.tensor(name)) > runtime::logicalBytes(written.tensor(name)));
+  }
+  CHECK(written.tensor("v").strides == std::vector<int64_t>{1, 64, 32 * 6 * 64, 6 * 64});
+  CHECK(written.tensor("v").offset == 4 * 64);
+  for (const runtime::PlanKernel &kernel : written.planned.plan.kernels)
+    if (kernel.name.starts_with("slice")) CHECK(kernel.family == "view");
+  checkResults(written);
+}
+
+TEST_CASE("parts are copied where a reader takes no gaps, or runs are no whole lines") {
+  const auto [pin, reason] = GENERATE(std::pair("s=ji", "V001 part-with-gaps-not-taken"), std::pair("s=ij", "V005 parts-not-whole-lines"));
+  const Written written(R"(
+!ji = tensor<64x128xf16, #weft.axes<j, i>>
+!half = tensor<64x64xf16, #weft.axes<j, i>>
+!rows = tensor<60x64xf16, #weft.axes<j, i>>
+module {
+ weft.graph @g(%x: !ji) -> (!rows) {
+  %s = weft.relu %x : !ji
+  %a = weft.slice %s {axis = i, start = 64, size = 64} : !ji -> !half
+  %b = weft.slice %a {axis = j, start = 2, size = 60} : !half -> !rows
+  %y = weft.tanh %b : !rows
+  weft.return %y : !rows
+ }
+}
+)", {pin, std::string(pin) == "s=ji" ? "a=ji" : "a=ij", std::string(pin) == "s=ji" ? "b=ji" : "b=ij"});
+  INFO(pin << ' ' << fmt::format("{}", fmt::join(written.planned.plan.notes, "; ")));
+  CHECK(hasNote(written, reason));
   checkResults(written);
 }
 

@@ -9,17 +9,11 @@ using namespace weft::driver;
 
 namespace {
 
-struct Workload {
-  std::string batch, length;
-  double overBound = 1.02;  ///< of the plan's time
-};
-// Where a kernel takes 5 us, a fused projection in the orientation that its readers want costs 1 to 2 us more than in its best one, whose
-// parts would have to be copied: no plan reaches the sum of the fastest.
-const std::vector<Workload> workloads = {{"b=8", "j=512"},       {"b=96", "j=128"},       {"b=1", "j=128", 1.03}, {"b=1", "j=256", 1.04},
-                                         {"b=1", "j=512", 1.06}, {"b=1", "j=1024", 1.06}, {"b=1", "j=2048"},      {"b=1", "j=4096"}};
+const std::vector<std::pair<std::string, std::string>> workloads = {{"b=8", "j=512"}, {"b=96", "j=128"}, {"b=1", "j=128"},  {"b=1", "j=256"},
+                                                                    {"b=1", "j=512"}, {"b=1", "j=1024"}, {"b=1", "j=2048"}, {"b=1", "j=4096"}};
 
 void checkShipped(const std::string &preset) {
-  for (const auto &[batch, length, overBound] : workloads) {
+  for (const auto &[batch, length] : workloads) {
     INFO(preset << ' ' << batch << ' ' << length);
     Compilation compilation({.model = preset, .dims = {batch, length}}, {}, {});
     compilation.import();
@@ -34,7 +28,7 @@ void checkShipped(const std::string &preset) {
     CHECK(priced > 1000);
     CHECK(double(measured) >= 0.95 * double(priced));
     const select::Plan &best = selected.best().selection.best();
-    CHECK(best.seconds <= overBound * best.lowerBound);
+    CHECK(best.seconds <= 1.02 * best.lowerBound);
     CHECK(selected.best().selection.statistics().mostGain <= 0.01);
     for (const select::Step &step : best.steps)
       if (step.cost.seconds > 0) CHECK(step.cost.measured);

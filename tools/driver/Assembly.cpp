@@ -70,8 +70,10 @@ std::string totalLine(const runtime::Plan &plan) {
   const bool any = std::ranges::any_of(kernels, &runtime::PlanKernel::measured);
   std::string text = fmt::format("total {} {} on {}", formatSeconds(plan.predictedSeconds),
                                  any ? all ? "measured" : "partly measured, partly modelled" : "modelled", plan.device);
+  const bool isInParts = std::ranges::any_of(plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); });
   if (plan.lowerBoundSeconds > 0)
-    text += fmt::format("   lower bound {}   plan is {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
+    text += fmt::format("   lower bound {}{} {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
+                        isInParts ? " of whole kernels   plan in parts is" : "   plan is",
                         (plan.predictedSeconds / plan.lowerBoundSeconds - 1) * 100);
   return text;
 }

@@ -93,6 +93,7 @@ struct Selected {
   bool branches = false;                   ///< its kernels may run at once (runtime::Plan::branches)
   int parts = 1;                           ///< in how many its largest temporary is computed (PlanParts.h)
   std::vector<PricedParts> pricedParts;    ///< what these were chosen from; empty where there was no choice
+  double freeWorkspaceBytes = 0;           ///< workspace that any plan may take (PartsChoice.h)
   const SelectedVariant &best() const { return variants[chosen]; }
   const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
 };

@@ -3,14 +3,19 @@
 
 #include "kernel/Error.h"
 #include "runtime/GraphPrediction.h"
+#include "tools/driver/FrameworkMemory.h"
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace weft::driver {
 namespace {
+
+/// Times the fastest: more parts only start more kernels.
+constexpr double hopeless = 1 + mostSlower;
 
 struct Place {
   size_t variant;
@@ -58,7 +63,6 @@ std::vector<int> partCounts(const ChoiceFlags &choices) {
 }
 
 std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, std::string &refusal) {
-  constexpr double hopeless = 1.25;  // times the fastest: more parts only start more kernels
   std::vector<PricedParts> priced;
   double fastest = std::numeric_limits<double>::infinity();
   for (const int count : partCounts(compilation.choiceFlags())) {
@@ -82,18 +86,17 @@ size_t preferred(std::span<const PricedParts> priced, double freeBytes) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const PricedParts &one : priced)
     if (one.isMeasured || !needsRows) fastest = std::min(fastest, one.seconds);
-  const auto cost = [&](const PricedParts &one) {
+  const auto rank = [&](const PricedParts &one) {  // slow ones last, then those that are too large by size, then all by time
     const bool isOffered = (one.isMeasured || !needsRows) && one.seconds <= fastest * (1 + mostSlower);
-    if (!isOffered) return std::numeric_limits<double>::infinity();
-    return one.seconds / fastest + halvingIsWorth * std::log2(std::max(double(one.workspaceBytes), freeBytes) / freeBytes);
+    return std::tuple(!isOffered, std::max(double(one.workspaceBytes), freeBytes), one.seconds);
   };
-  return size_t(std::ranges::min_element(priced, {}, cost) - priced.begin());
+  return size_t(std::ranges::min_element(priced, {}, rank) - priced.begin());
 }
 
 void chooseParts(const Compilation &compilation, Selected &selected) {
   const int asked = compilation.choiceFlags().parts;
   if (asked == 1) return;
-  const double freeBytes = compilation.costModel().device().l2Bytes / 2;
+  const double freeBytes = std::max(compilation.costModel().device().l2Bytes, double(frameworkWorkspaceBytes(selected.best().selection.problem())));
   if (asked == 0 && double(planOf(compilation, selected.best(), selected.path(), 1, selected.branches).plan.workspaceBytes) <= freeBytes) return;
   std::string refusal;
   std::vector<Place> places;
@@ -110,6 +113,7 @@ void chooseParts(const Compilation &compilation, Selected &selected) {
   if (all.empty()) throw Error::unsupported("--parts {}: {}", asked, refusal);
   const size_t chosen = preferred(all, freeBytes);
   selected.pricedParts = std::move(pricedAt[placeOf[chosen]]);
+  selected.freeWorkspaceBytes = freeBytes;
   selected.parts = all[chosen].parts;
   selected.chosen = places[placeOf[chosen]].variant;
   selected.chosenPath = std::move(places[placeOf[chosen]].path);

@@ -1,7 +1,8 @@
 // In how many parts the kernels around a plan's largest temporary run (PlanParts.h), when nobody says: a choice by time and memory.
 //
-// The rule: half the workspace is worth `halvingIsWorth` of the time, of all plans that are predicted at most `mostSlower` slower than the
-// fastest. Memory that half the L2 holds is worth nothing: such plans run whole. Predictions are of whole graphs
+// The rule: a plan takes no more memory than a framework would that runs op by op and has a fused attention (FrameworkMemory.h), or than
+// the L2 holds; the fastest such plan is chosen, if it is predicted at most `mostSlower` slower than the fastest of all, else the smallest
+// that is. Who wants speed alone says --parts 1. Predictions are of whole graphs
 // (runtime/GraphPrediction.h): small parts start more kernels and use each less well, but find in L2 what a whole tensor of scores fetches
 // from DRAM. As everywhere, a modelled price is no match for a measured one: where the whole is measured, so are the parts that may win.
 #pragma once
@@ -20,7 +21,8 @@ std::vector<int> partCounts(const ChoiceFlags &choices);
 /// `refusal` gets the reason of the first.
 std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, std::string &refusal);
 
-/// The rule above, over what was priced, or over what of it is measured if anything is; of equals the first. `priced` is not empty. `freeBytes`: workspace that is worth nothing.
+/// The rule above, over what was priced, or over what of it is measured if anything is; of equals the first. `priced` is not empty. `freeBytes`:
+/// workspace that any plan may take.
 size_t preferred(std::span<const PricedParts> priced, double freeBytes);
 
 /// Chooses path and parts by the rule above among the paths of all variants that are about as fast as the best. Throws

@@ -20,8 +20,8 @@ struct Parts {
 /// that is reduced, indices beyond its extent, an op that takes elements from other coordinates.
 Kernel onPart(const Kernel &kernel, const std::string &axis, int64_t start, int64_t size);
 
-/// What memory is worth, in shares of the fastest plan's time (PartsChoice.h).
-inline constexpr double halvingIsWorth = 0.0175, mostSlower = 0.05;
+/// How much slower than the fastest a plan may be that takes less memory (PartsChoice.h).
+inline constexpr double mostSlower = 0.25;
 
 /// The name of the kernel that a part is of.
 std::string wholeName(const runtime::PlanKernel &part);

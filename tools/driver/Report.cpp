@@ -269,6 +269,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"saved", savedReport(selected)},
           {"measuredPlans", measuredReport(selected.timed)},
           {"parts", partsReport(selected)},
+          {"freeWorkspace", selected.freeWorkspaceBytes},
           {"movement", movementReport(compilation, best, planned)},
           {"memory", memoryReport(planned.plan)},
           {"generated", generatedHashes(emitted.sources)},

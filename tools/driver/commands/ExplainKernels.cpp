@@ -149,14 +149,15 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
 }
 
 /// In how many parts the kernels around the largest temporary could run, and why so many were chosen.
-std::string partsLines(const json &parts) {
+std::string partsLines(const json &parts, double free) {
   if (parts.size() < 2) return "";
   Table table({{"", left}, {"parts", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}, {"prices", left}});
   for (const json &one : parts)
     table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
                   formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>()),
                   one["measured"].get<bool>() ? "measured" : "partly modelled"});
-  return fmt::format("parts: {}\n{}", fmt::format("half the workspace is worth {:.2f}% of the time, up to {:.0f}% of it, as predicted; only measured ones may win if any is", 100 * halvingIsWorth, 100 * mostSlower), table.print());
+  return fmt::format("parts: {}\n{}", fmt::format("the fastest within {} of workspace, which ops one by one with a fused attention take, or the L2, if at most {:.0f}% slower "
+                                                  "than without a limit (--parts 1); only measured ones may win if any is", formatBytes(int64_t(free)), 100 * mostSlower), table.print());
 }
 
 /// What later entry points read of earlier ones, and what they compute again.
@@ -233,7 +234,7 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
   }
   const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array()),
              saved = artifact.report.value("saved", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts) + savedLines(saved) + memoryLine(plan) + footnotes(plan),
+  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(plan),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"costModel", plan.costModel}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},

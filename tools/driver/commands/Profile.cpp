@@ -4,6 +4,7 @@
 #include "runtime/ProfileStore.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PartsChoice.h"
 #include "tools/driver/PartsSpace.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/ProfileReport.h"
@@ -150,8 +151,14 @@ ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile)
   const Selected selected = compilation.select(compilation.propose(Phase::import));
   std::vector<PlannedKernels> plans = {planOf(compilation, selected.best(), selected.path(), 1)};
   constexpr int mostParts = 16;  // smaller ones are chosen for want of memory alone
-  for (const PricedParts &priced : selected.pricedParts)
-    if (priced.parts > 1 && priced.parts <= mostParts) plans.push_back(planOf(compilation, selected.best(), selected.path(), priced.parts, selected.branches));
+  for (const int count : partCounts(flags.choices)) {
+    if (selected.pricedParts.empty() || count == 1 || count > mostParts) continue;
+    try {
+      plans.push_back(planOf(compilation, selected.best(), selected.path(), count, selected.branches));
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported) throw;  // not in so many
+    }
+  }
   return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space);
 }
 

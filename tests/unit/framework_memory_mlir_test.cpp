@@ -1,0 +1,41 @@
+// What a framework that runs op by op keeps of an encoder, with a fused attention: counted by hand.
+#include "tools/driver/Compilation.h"
+#include "tools/driver/FrameworkMemory.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using namespace weft::driver;
+
+namespace {
+
+select::Problem problemOf(const std::string &model, std::vector<std::string> dims, const std::string &stacking) {
+  ModelFlags flags;
+  flags.model = model;
+  flags.dims = std::move(dims);
+  ChoiceFlags choices;
+  choices.stacking = stacking;
+  choices.attention = "unfused";
+  TargetFlags target;
+  target.profile = "none";
+  Compilation compilation(flags, choices, target);
+  compilation.import(Phase::import);
+  return compilation.problems(compilation.propose(Phase::import)).front();
+}
+
+}  // namespace
+
+TEST_CASE("scores and what is made of them are not stored") {
+  // BERT-base, 8 x 512: units of 8 * 512 * 768 * 2 bytes. While GELU runs: the residual, its operand and its result of 4 units each.
+  const double unit = 8.0 * 512 * 768 * 2;
+  const select::Problem separate = problemOf("bert-base", {"b=8", "j=512"}, "separate");
+  CHECK(double(frameworkBytes(separate)) == Approx(9 * unit).epsilon(0.002));  // and the statistics of layer norm
+  CHECK(double(frameworkWorkspaceBytes(separate)) == Approx(8 * unit).epsilon(0.002));
+  // Slices of a stacked projection are views.
+  CHECK(frameworkBytes(problemOf("bert-base", {"b=8", "j=512"}, "three")) == frameworkBytes(separate));
+}
+
+TEST_CASE("a longer sequence takes no more for each of its positions") {
+  const auto bytes = [](const std::string &length) { return double(frameworkBytes(problemOf("bert-large", {"b=1", "j=" + length}, "separate"))); };
+  CHECK(bytes("4096") == Approx(8 * bytes("512")).epsilon(0.001));
+}
