@@ -46,7 +46,7 @@ public:
     }
     for (size_t op : context.region.epilogue) addOp(op);
     addOutputs();
-    result.arguments = fmt::format("float (&{})[8], {}{}const {} &{}", sums, panel, vector, context.fragmentType, at);
+    result.arguments = fmt::format("float (&{})[8], {}{}{}const {} &{}", sums, panel, vector, second, context.fragmentType, at);
     Block body = std::move(loads);
     body.push_back(loop(e, "8", 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
@@ -199,9 +199,21 @@ private:
     reference[size_t(value)] = name;
   }
 
-  /// The spelling with named constants for its attributes.
-  std::string withConstants(const BodyOp &op) {
+  /// The spelling, or a shorter function where all that it gives is rounded to f16.
+  std::string spellingOf(const BodyOp &op) const {
+    constexpr std::string_view whole = "weft::gelu(", rounded = "weft::geluForHalf(";
+    const int value = op.results[0];
+    const auto reads = [&](size_t other) { return std::ranges::count(kernel.body[other].operands, value) > 0; };
+    const bool isStored = std::ranges::count(kernel.outputs, value) > 0 && std::ranges::none_of(context.region.epilogue, reads);
     std::string text = op.spelling;
+    if (const size_t place = text.find(whole); isStored && kernel.values[size_t(value)].dtype == DType::f16 && place != std::string::npos)
+      text.replace(place, whole.size(), rounded);
+    return text;
+  }
+
+  /// With named constants for its attributes.
+  std::string withConstants(const BodyOp &op) {
+    std::string text = spellingOf(op);
     for (const auto &[attribute, value] : op.attributes) {
       const std::string hole = "{" + attribute + "}";
       if (text.find(hole) == std::string::npos) continue;
@@ -278,8 +290,13 @@ private:
       if (!liesAsResult(value, context.configuration.outputs[output]))
         throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name,
                                  kernel.values[size_t(value)].name);
-      headers.insert("weft/fragment.cuh");
       const std::string name = context.names.claim(kernel.values[size_t(value)].name + "_v");
+      if (output == context.panelOutput) {
+        second = fmt::format("float (&{})[8], ", name);
+        elements.push_back(assign(element(name), reference[size_t(value)]));
+        continue;
+      }
+      headers.insert("weft/fragment.cuh");
       loads.push_back(declare("weft::Vec<float, 8>", name));
       elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
       stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})",
@@ -296,7 +313,7 @@ private:
   ContractionGroups groups;
   const MatrixProduct strides;
   std::vector<std::string> reference;  ///< per value: the expression that names an element of it
-  std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key;
+  std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key, second;
   std::map<std::string, std::string> constantNames;
   std::set<std::string> headers;
   Block loads, elements, stores;
@@ -317,6 +334,12 @@ std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configurati
     const bool isOfRows = (input.role == EpilogueRole::n) == rowsAlongN;
     if (isOfRows || holdsPairs(kernel, input.value, layout)) return VectorInput{.input = input.input, .isOfRows = isOfRows};
   }
+  return std::nullopt;
+}
+
+std::optional<size_t> panelOutputOf(const Kernel &kernel) {
+  for (size_t output = 1; output < kernel.outputs.size(); ++output)
+    if (kernel.values[size_t(kernel.outputs[output])].dtype == kernel.values[size_t(kernel.outputs[0])].dtype) return output;
   return std::nullopt;
 }
 

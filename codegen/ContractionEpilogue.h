@@ -26,10 +26,11 @@ struct EpilogueContext {
   std::string fragmentType;          ///< "weft::hopper::Fragment": members batch, row, column
   std::optional<size_t> panelInput = {};   ///< the input of the result's shape whose elements the skeleton hands over
   std::optional<size_t> vectorInput = {};  ///< the input of one element a row or a column that it hands over
+  std::optional<size_t> panelOutput = {};  ///< the output behind the first that it stores
 };
 
-/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] const Fragment &at` that replaces the sums by elements of the
-/// first output and stores the other outputs itself.
+/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],] const Fragment &at` that
+/// replaces the sums by elements of the first output, makes those of panelOutput, and stores the other outputs itself.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};
@@ -48,6 +49,10 @@ ContractionEpilogue contractionEpilogue(const EpilogueContext &context);
 /// The input that is best handed over by the skeleton, which brings panels of tensors stored as the result is: the first
 /// of the result's shape and the first output's element type.
 std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region);
+
+/// The output that is best stored by the skeleton, which takes one besides the first: of the same element type, as all outputs
+/// lie as the first one does.
+std::optional<size_t> panelOutputOf(const Kernel &kernel);
 
 /// An input of the epilogue with one element of 16 bits a row, or a column, of fragments.
 struct VectorInput {

@@ -107,20 +107,31 @@ private:
 
   void nameOutputs() {
     results.resize(kernel.outputs.size());
+    second = secondOutput();
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.outputs[i])];
       results[i].name = names.claim(value.name);
-      if (i == 0) addPanels(results[i], Parameter::Kind::outputMap, Parameter::Kind::output, 0);
+      if (i == 0 || i == second) addPanels(results[i], Parameter::Kind::outputMap, Parameter::Kind::output, int(i));
       else addPointer(results[i], Parameter::Kind::output, int(i), value.dtype);
     }
   }
 
-  /// The operand of C's shape that the copy engine brings: it has to lie as C does.
+  /// Whether the copy engine moves a tensor in C's panels: it has to lie as C does.
+  bool isInPanels(int value, const Layout &layout) const {
+    return product.isByEngine && layout.alignment % tensorMapAlignment == 0 &&
+           stridesByAxis(kernel, value, layout) == stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
+  }
+  /// The operand of C's shape that comes in panels.
   std::optional<size_t> panelInput() const {
     const auto input = panelInputOf(kernel, region);
-    if (!input || !product.isByEngine || configuration.inputs[*input].alignment % tensorMapAlignment != 0) return std::nullopt;
-    return stridesByAxis(kernel, kernel.inputs[*input], configuration.inputs[*input]) == stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0])
-               ? input : std::nullopt;
+    return input && isInPanels(kernel.inputs[*input], configuration.inputs[*input]) ? input : std::nullopt;
+  }
+  /// The output besides the first that leaves in panels, each beside one of C's: where an operand comes in those, two are on their
+  /// way.
+  std::optional<size_t> secondOutput() const {
+    const auto output = panelOutputOf(kernel);
+    if (!output || knobs.staging < (panel ? 4 : 2)) return std::nullopt;
+    return isInPanels(kernel.outputs[*output], configuration.outputs[*output]) ? output : std::nullopt;
   }
   /// A tensor that lies as C does, in panels; both map and pointer where the last columns are no multiple of 16 bytes.
   void addPanels(TensorNames &tensor, Parameter::Kind map, Parameter::Kind pointer, int index) {
@@ -171,7 +182,7 @@ private:
   ContractionEpilogue epilogueOf() {
     EpilogueContext context{.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = axes,
                             .inputs = {}, .outputs = {}, .product = shape, .rowsAlongN = product.isSwapped,
-                            .fragmentType = "weft::hopper::Fragment", .panelInput = panel, .vectorInput = {}};
+                            .fragmentType = "weft::hopper::Fragment", .panelInput = panel, .vectorInput = {}, .panelOutput = second};
     if (vector) context.vectorInput = vector->input;
     for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
     for (const TensorNames &tensor : results) context.outputs.push_back(tensor.name);
@@ -193,9 +204,9 @@ private:
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{})", type, shape, tile,
+    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{})", type, shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
-                                                panelText(), vectorText(), finish)));
+                                                panelText(), vectorText(), outputText(), finish)));
   }
 
   std::string panelText() const {
@@ -207,6 +218,10 @@ private:
     if (!vector) return "weft::hopper::NoVectorOperand{}, ";
     const DType own = kernel.values[size_t(kernel.inputs[vector->input])].dtype;
     return fmt::format("weft::hopper::{}Operand<{}>{{{}}}, ", vector->isOfRows ? "Row" : "Column", cudaNameOf(own), tensors[vector->input].elements);
+  }
+
+  std::string outputText() const {
+    return second ? fmt::format("weft::hopper::PanelOutput<{}>{{{}}}, ", type, results[*second].text()) : "";
   }
 
   const Kernel &kernel;
@@ -222,7 +237,7 @@ private:
   std::vector<std::string> axes;
   std::vector<TensorNames> tensors;
   std::vector<TensorNames> results;
-  std::optional<size_t> panel;
+  std::optional<size_t> panel, second;
   std::optional<VectorInput> vector;
   std::string shape = "product", tile = "tile";
 };

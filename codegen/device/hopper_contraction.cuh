@@ -50,16 +50,15 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
   }
 }
 
-template <Product product, Tile tile, typename T, typename PanelInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> c, int consumer,
-                                        const PanelInput &operand, const VectorInput &vectorInput, const Epilogue &epilogue) {
+template <Product product, Tile tile, typename T, typename Finish>
+__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> c, int consumer, const Finish &finish) {
   using P = Plan<product, tile>;
   constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
   const bool isSpeaker = threadIdx.x % warpgroup == 0;
   const int firstRow = tile.isPingPong ? 0 : consumer * P::rowBlocks * 64;
   const int stride = (tile.isPingPong ? 2 : 1) * nextTile<tile>();
   RingPlace<tile.stages> place;
-  Staging<product, tile> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer};
+  Staging<product, tile, Finish::tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer};
   const Parts<product, tile> parts{shared.parts(consumer), shared.partsLanded(consumer)};
   if constexpr (tile.splits > 1) waitForCluster();
   if (tile.isPingPong && consumer == 1) {
@@ -68,10 +67,10 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
   }
   for (int index = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0); index < P::tiles; index += stride) {
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
-    if constexpr (PanelInput::isRead)
-      if (isSpeaker) requestPanels(staging, panels, operand.tensor.map);
-    VectorOfTile<product, tile, VectorInput> vector;
-    vector.load(vectorInput, panels);
+    if constexpr (Finish::readsPanel)
+      if (isSpeaker) requestPanels(staging, panels, finish.panel.tensor.map);
+    VectorOfTile<product, tile, typename Finish::VectorInput> vector;
+    vector.load(finish.vector, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
@@ -81,16 +80,16 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
-    storeSums(sums, c, panels, staging, operand, vector, epilogue);
+    storeSums(sums, c, panels, staging, vector, finish);
   }
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
 /// The whole kernel; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors, or a
 /// cluster for every tile.
-template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &operand,
-                                            const VectorInput &vectorInput, const Epilogue &epilogue) {
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>
+__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &panel,
+                                            const VectorInput &vector, const PanelOutput &output, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<product, tile> shared{sharedAddress(memory)};
@@ -98,6 +97,7 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
     if (product.a.isByEngine) prefetchMap(a.map);
     if (product.b.isByEngine) prefetchMap(b.map);
     if (product.isByEngine) prefetchMap(c.map);
+    if constexpr (PanelOutput::isWritten) prefetchMap(output.tensor.map);
     constexpr bool isAnyByEngine = product.a.isByEngine || product.b.isByEngine;
     constexpr int fullArrivals = (isAnyByEngine ? 1 : 0) + (P::areAllByEngine ? 0 : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
@@ -118,15 +118,21 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();
-    consume<product, tile>(shared, c, role - 1, operand, vectorInput, epilogue);
+    consume<product, tile>(shared, c, role - 1,
+                           Finish<PanelInput, VectorInput, PanelOutput, Epilogue>{panel, vector, output, epilogue});
   }
 }
 
-/// The same where no vector is read.
+/// The same where no second tensor is made, and where no vector is read either.
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename Epilogue>
+__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &panel,
+                                            const VectorInput &vector, const Epilogue &epilogue) {
+  contraction<T, product, tile>(a, b, c, panel, vector, NoPanelOutput{}, epilogue);
+}
 template <typename T, Product product, Tile tile, typename PanelInput, typename Epilogue>
-__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &operand,
+__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &panel,
                                             const Epilogue &epilogue) {
-  contraction<T, product, tile>(a, b, c, operand, NoVectorOperand{}, epilogue);
+  contraction<T, product, tile>(a, b, c, panel, NoVectorOperand{}, epilogue);
 }
 
 }  // namespace weft::hopper

@@ -2,7 +2,8 @@
 //
 // An epilogue is a function of the eight sums of a lane in a block of 16 x 16 and of where they lie (Fragment). It may read one
 // operand of C's shape, which arrives in the buffer that the panel leaves from, and one vector along C's columns or rows, which
-// waits in registers: both are on their way while the tile is multiplied.
+// waits in registers: both are on their way while the tile is multiplied. It may make a second tensor of C's shape, whose panels
+// leave from buffers of their own behind those of C.
 #pragma once
 
 #include "weft/fragment.cuh"
@@ -41,20 +42,24 @@ template <Product product, Tile tile> struct Panels {
   }
 };
 
-/// A consumer's buffers of panels, one after the other in a ring. `used`: panels that have passed through it. A block that
-/// finishes every so manieth panel uses a buffer for each of those.
-template <Product product, Tile tile> struct Staging {
+/// A consumer's buffers of panels, one after the other in a ring; a turn takes one for every tensor that it stores. `used`: turns
+/// that have passed through it.
+template <Product product, Tile tile, int tensors> struct Staging {
+  static constexpr int turnsInFlight = tile.staging / tensors;
+  static constexpr int together = turnsInFlight >= 4 ? 2 : 1;  // turns that leave at once: fences and barriers cost more than they
   SharedAddress start, barriers;
   int consumer, used = 0;
   __device__ __forceinline__ int place(int panel) const { return used + panel / tile.splits; }
-  __device__ __forceinline__ SharedAddress buffer(int panel) const { return start + place(panel) % tile.staging * panelBytes; }
-  __device__ __forceinline__ SharedAddress barrier(int panel) const { return barriers + 8 * (place(panel) % tile.staging); }
-  __device__ __forceinline__ int parity(int panel) const { return place(panel) / tile.staging % 2; }
+  __device__ __forceinline__ SharedAddress buffer(int panel) const {
+    return start + place(panel) % turnsInFlight * tensors * panelBytes;
+  }
+  __device__ __forceinline__ SharedAddress barrier(int panel) const { return barriers + 8 * (place(panel) % turnsInFlight); }
+  __device__ __forceinline__ int parity(int panel) const { return place(panel) / turnsInFlight % 2; }
 };
 
 /// Has the copy engine bring a panel of an operand of C's shape into the buffer that the panel of C will leave from.
-template <Product product, Tile tile>
-__device__ __forceinline__ void requestPanel(const Staging<product, tile> &staging, const Panels<product, tile> &panels,
+template <Product product, Tile tile, int tensors>
+__device__ __forceinline__ void requestPanel(const Staging<product, tile, tensors> &staging, const Panels<product, tile> &panels,
                                              const TensorMap *map, int panel) {
   if (!panels.isByEngine(panel)) return arrive(staging.barrier(panel));
   arriveExpecting(staging.barrier(panel), panelBytes);
@@ -66,11 +71,11 @@ __device__ __forceinline__ void requestPanel(const Staging<product, tile> &stagi
 }
 
 /// The first panels of the operand of C's shape of a tile, which arrive while the tile is multiplied.
-template <Product product, Tile tile>
-__device__ __forceinline__ void requestPanels(const Staging<product, tile> &staging, const Panels<product, tile> &panels,
+template <Product product, Tile tile, int tensors>
+__device__ __forceinline__ void requestPanels(const Staging<product, tile, tensors> &staging, const Panels<product, tile> &panels,
                                               const TensorMap *map) {
   waitForStoresToRead<0>();
-  constexpr int end = smaller(tile.staging * tile.splits, Panels<product, tile>::count);
+  constexpr int end = smaller(Staging<product, tile, tensors>::turnsInFlight * tile.splits, Panels<product, tile>::count);
   for (int panel = rankInCluster<tile>(); panel < end; panel += tile.splits) requestPanel(staging, panels, map, panel);
 }
 
@@ -81,6 +86,15 @@ template <typename T> struct PanelOperand {
 };
 struct NoPanelOperand {
   static constexpr bool isRead = false;
+};
+
+/// The second tensor of C's shape that an epilogue makes, stored as C is, or that it makes none.
+template <typename T> struct PanelOutput {
+  static constexpr bool isWritten = true;
+  Tensor<T> tensor;
+};
+struct NoPanelOutput {
+  static constexpr bool isWritten = false;
 };
 
 /// The vector of elements of 16 bits that an epilogue reads: one a column or one a row of C, or that it reads none. Columns start
@@ -148,15 +162,31 @@ template <Product product, Tile tile, typename VectorInput> struct VectorOfTile 
   }
 };
 
-/// Has the epilogue replace the sums, with the operands that it reads.
-template <typename PanelInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void applyEpilogue(const Epilogue &epilogue, float (&values)[8], const float (&ofPanel)[8],
-                                              const float (&ofVector)[8], const Fragment &fragment) {
-  if constexpr (PanelInput::isRead && VectorInput::isRead) epilogue(values, ofPanel, ofVector, fragment);
-  else if constexpr (PanelInput::isRead) epilogue(values, ofPanel, fragment);
-  else if constexpr (VectorInput::isRead) epilogue(values, ofVector, fragment);
-  else epilogue(values, fragment);
-}
+/// What becomes of the sums: the epilogue with what it reads and makes beside them.
+template <typename PanelIn, typename VectorIn, typename PanelOut, typename Function> struct Finish {
+  using PanelInput = PanelIn;
+  using VectorInput = VectorIn;
+  static constexpr bool readsPanel = PanelIn::isRead, readsVector = VectorIn::isRead, writesPanel = PanelOut::isWritten;
+  static constexpr bool isUnchanged = hopper::isUnchanged<Function>;
+  static constexpr int tensors = writesPanel ? 2 : 1;  // of C's shape that leave
+
+  PanelIn panel;
+  VectorIn vector;
+  PanelOut output;
+  const Function &epilogue;
+
+  __device__ __forceinline__ void operator()(float (&values)[8], const float (&ofPanel)[8], const float (&ofVector)[8],
+                                             float (&second)[8], const Fragment &fragment) const {
+    const auto call = [&](const auto &...operands) {
+      if constexpr (writesPanel) epilogue(values, operands..., second, fragment);
+      else epilogue(values, operands..., fragment);
+    };
+    if constexpr (readsPanel && readsVector) call(ofPanel, ofVector);
+    else if constexpr (readsPanel) call(ofPanel);
+    else if constexpr (readsVector) call(ofVector);
+    else call();
+  }
+};
 
 template <Product product> __device__ __forceinline__ Offset offsetInC(const Fragment &fragment, int e) {
   return fragment.batch * product.batchStrideC + (fragment.row + rowInFragment(e)) * product.strideCm + fragment.column +
@@ -166,22 +196,9 @@ template <Product product> __device__ __forceinline__ bool isInC(const Fragment 
   return fragment.row + rowInFragment(e) < product.m && fragment.column + columnInFragment(e) < product.n;
 }
 
-/// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from: the panel's buffer or C.
-template <Product product, bool isByEngine, typename VectorInput, typename T, typename PanelInput, typename Epilogue>
-__device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], const Fragment &fragment,
-                                               SharedAddress row, T *c, const PanelInput &operand, const Epilogue &epilogue) {
-  float ofPanel[8];
-  if constexpr (PanelInput::isRead && isByEngine) {
-    unsigned words[4];
-    loadMatrices(words, row);
-#pragma unroll
-    for (int e = 0; e < 8; ++e) ofPanel[e] = widen(T{static_cast<unsigned short>(words[e / 2] >> e % 2 * 16)});
-  } else if constexpr (PanelInput::isRead) {
-#pragma unroll
-    for (int e = 0; e < 8; ++e)
-      ofPanel[e] = isInC<product>(fragment, e) ? widen(operand.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
-  }
-  applyEpilogue<PanelInput, VectorInput>(epilogue, values, ofPanel, ofVector, fragment);
+/// Rounds eight elements and puts them into the panel's buffer, or where the copy engine does not store, into the tensor.
+template <Product product, bool isByEngine, typename T>
+__device__ __forceinline__ void putFragment(const float (&values)[8], const Fragment &fragment, SharedAddress row, T *tensor) {
   if constexpr (isByEngine) {
     unsigned words[4];
 #pragma unroll
@@ -190,67 +207,109 @@ __device__ __forceinline__ void finishFragment(float (&values)[8], const float (
   } else {
 #pragma unroll
     for (int e = 0; e < 8; ++e)
-      if (isInC<product>(fragment, e)) c[offsetInC<product>(fragment, e)] = narrow<T>(values[e]);
+      if (isInC<product>(fragment, e)) tensor[offsetInC<product>(fragment, e)] = narrow<T>(values[e]);
   }
 }
 
-/// Applies the epilogue to the sums and stores them, a panel at a time.
-template <Product product, Tile tile, typename T, typename PanelInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
-                                          Staging<product, tile> &staging, const PanelInput &operand,
-                                          const VectorOfTile<product, tile, VectorInput> &vector, const Epilogue &epilogue) {
-  const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32, stagingRow = warp * 16 + lane % 16;
+/// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from.
+template <Product product, bool isByEngine, typename T, typename Finish>
+__device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], const Fragment &fragment,
+                                               SharedAddress row, T *c, const Finish &finish) {
+  float ofPanel[8], second[8];
+  if constexpr (Finish::readsPanel && isByEngine) {
+    unsigned words[4];
+    loadMatrices(words, row);
 #pragma unroll
-  for (int turn = 0; turn < Panels<product, tile>::turns; ++turn) {
-    const int panel = Panels<product, tile>::ofTurn(turn);
-    if (tile.splits > 1 && panel >= Panels<product, tile>::count) break;
-    const bool isByEngine = panels.isByEngine(panel);
-    const SharedAddress buffer = staging.buffer(panel);
-    if constexpr (PanelInput::isRead) {
-      wait(staging.barrier(panel), staging.parity(panel));
-    } else if (isByEngine) {
-      if (thread == 0) waitForStoresToRead<tile.staging - 1>();
+    for (int e = 0; e < 8; ++e) ofPanel[e] = widen(T{static_cast<unsigned short>(words[e / 2] >> e % 2 * 16)});
+  } else if constexpr (Finish::readsPanel) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      ofPanel[e] = isInC<product>(fragment, e) ? widen(finish.panel.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
+  }
+  finish(values, ofPanel, ofVector, second, fragment);
+  putFragment<product, isByEngine>(values, fragment, row, c);
+  if constexpr (Finish::writesPanel) putFragment<product, isByEngine>(second, fragment, row + panelBytes, finish.output.tensor.elements);
+}
+
+/// Has the copy engine store a panel from its buffer.
+template <Product product, Tile tile>
+__device__ __forceinline__ void storePanel(const Panels<product, tile> &panels, int panel, const TensorMap *map, SharedAddress buffer) {
+  if constexpr (product.batch > 1) storeTile(map, buffer, panels.column(panel), panels.row(panel), panels.at.batch);
+  else storeTile(map, buffer, panels.column(panel), panels.row(panel));
+}
+
+/// Applies the epilogue to the sums and puts them into a panel's buffer.
+template <Product product, Tile tile, typename T, typename Finish>
+__device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
+                                            SharedAddress buffer, const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
+                                            const Finish &finish) {
+  const int panel = panels.ofTurn(turn), warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32, stagingRow = warp * 16 + lane % 16;
+  const bool isByEngine = panels.isByEngine(panel);
+  // What an epilogue reads and draws for later panels would not fit beside the sums, nor, where they are many, for the panel.
+  Fragment first{panels.at.batch, panels.row(panel) + warp * 16 + lane / 4, panels.column(panel) + lane % 4 * 2};
+  if constexpr (!Finish::isUnchanged) first = {first.batch, hide(first.row, lane), hide(first.column, lane)};
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+    Fragment fragment{first.batch, first.row, first.column + step * 16};
+    if constexpr (!Finish::isUnchanged && Plan<product, tile>::sums > 128)
+      if (step > 0) fragment.column = hide(fragment.column, lane);
+    const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
+    float values[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) values[e] = sums[turn / panels.across][turn % panels.across * 32 + step * 8 + e];
+    float ofVector[8];
+    vector.fragment(turn, step, ofVector);
+    if (isByEngine) finishFragment<product, true>(values, ofVector, fragment, row, c.elements, finish);
+    else finishFragment<product, false>(values, ofVector, fragment, row, c.elements, finish);
+  }
+}
+
+/// Applies the epilogue to the sums and stores them, one panel or some at a time.
+template <Product product, Tile tile, typename T, typename Finish>
+__device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
+                                          Staging<product, tile, Finish::tensors> &staging,
+                                          const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
+                                          const Finish &finish) {
+  using P = Panels<product, tile>;
+  using Ring = Staging<product, tile, Finish::tensors>;
+  constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
+#pragma unroll
+  for (int from = 0; from < P::turns; from += together) {
+    if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;
+    const auto forEachPanel = [&](const auto &visit) {
+#pragma unroll
+      for (int turn = from; turn < smaller(from + together, P::turns); ++turn)
+        if (tile.splits == 1 || P::ofTurn(turn) < P::count) visit(turn, P::ofTurn(turn));
+    };
+    if (!Finish::readsPanel && product.isByEngine) {
+      if (threadIdx.x % warpgroup == 0) waitForStoresToRead<inFlight / together - 1>();
       synchronize(1 + staging.consumer, warpgroup);
     }
-    // What an epilogue reads and draws for later panels would not fit beside the sums, nor, where they are many, for the panel.
-    Fragment first{panels.at.batch, panels.row(panel) + warp * 16 + lane / 4, panels.column(panel) + lane % 4 * 2};
-    if constexpr (!isUnchanged<Epilogue>) first = {first.batch, hide(first.row, lane), hide(first.column, lane)};
-#pragma unroll
-    for (int step = 0; step < 4; ++step) {
-      Fragment fragment{first.batch, first.row, first.column + step * 16};
-      if constexpr (!isUnchanged<Epilogue> && Plan<product, tile>::sums > 128)
-        if (step > 0) fragment.column = hide(fragment.column, lane);
-      const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
-      float values[8];
-#pragma unroll
-      for (int e = 0; e < 8; ++e) values[e] = sums[turn / panels.across][turn % panels.across * 32 + step * 8 + e];
-      float ofVector[8];
-      vector.fragment(turn, step, ofVector);
-      if (isByEngine) finishFragment<product, true, VectorInput>(values, ofVector, fragment, row, c.elements, operand, epilogue);
-      else finishFragment<product, false, VectorInput>(values, ofVector, fragment, row, c.elements, operand, epilogue);
-    }
-    if (isByEngine) {
+    forEachPanel([&](int turn, int panel) {
+      if constexpr (Finish::readsPanel) wait(staging.barrier(panel), staging.parity(panel));
+      finishPanel(sums, c, panels, turn, staging.buffer(panel), vector, finish);
+    });
+    if constexpr (product.isByEngine) {
       fenceForAsync();
       synchronize(1 + staging.consumer, warpgroup);
     }
-    if (thread == 0) {
-      if (isByEngine) {
-        if constexpr (product.batch > 1)
-          storeTile(c.map, buffer, panels.column(panel), panels.row(panel), panels.at.batch);
-        else
-          storeTile(c.map, buffer, panels.column(panel), panels.row(panel));
-      }
-      commitStores();
-      const int next = panel + (tile.staging - 1) * tile.splits;  // the buffer of this block's panel before this one
-      if constexpr (PanelInput::isRead) {
-        if (turn > 0 && next < Panels<product, tile>::count) {
-          waitForStoresToRead<1>();
-          requestPanel(staging, panels, operand.tensor.map, next);
-        }
-      }
+    if (threadIdx.x % warpgroup > 0) continue;
+    forEachPanel([&](int, int panel) {
+      if (!panels.isByEngine(panel)) return;
+      storePanel(panels, panel, c.map, staging.buffer(panel));
+      if constexpr (Finish::writesPanel) storePanel(panels, panel, finish.output.tensor.map, staging.buffer(panel) + panelBytes);
+    });
+    commitStores();
+    if constexpr (Finish::readsPanel) {
+      if (from == 0) continue;
+      // The panels before these have left their buffers to later ones.
+      waitForStoresToRead<1>();
+#pragma unroll
+      for (int turn = from - together; turn < from; ++turn)
+        if (const int next = P::ofTurn(turn + inFlight); next < P::count) requestPanel(staging, panels, finish.panel.tensor.map, next);
     }
   }
-  staging.used += Panels<product, tile>::turns;
+  staging.used += P::turns;
 }
 
 }  // namespace weft::hopper

@@ -31,9 +31,12 @@ __device__ __forceinline__ float sigmoid(float x) { return ptx::reciprocal(1.0f 
 /// x sigmoid(x).
 __device__ __forceinline__ float silu(float x) { return x * sigmoid(x); }
 
-/// 1 - Phi(a) of the normal distribution for a >= 0: e^(-a^2 / 2) t Q(t), t = 1 / (1 + 0.3 a). Q is the polynomial of degree
+/// e^(-a^2 / 2), where it is at least 2^-126.
+__device__ __forceinline__ float bell(float a) { return ptx::exp2(-0.72134752f * a * a); }
+
+/// (1 - Phi(a)) / e^(-a^2 / 2) of the normal distribution for a >= 0: t Q(t), t = 1 / (1 + 0.3 a). Q is the polynomial of degree
 /// 7 with the least relative error, 1.3e-7, on [0, 13.5], where the tail ends in fp32.
-__device__ __forceinline__ float normalTail(float a) {
+__device__ __forceinline__ float tailOverBell(float a) {
   const float t = ptx::reciprocal(fmaf(0.3f, a, 1.0f));
   float q = fmaf(0.035932448f, t, -0.15827877f);
   q = fmaf(q, t, 0.20821101f);
@@ -42,13 +45,29 @@ __device__ __forceinline__ float normalTail(float a) {
   q = fmaf(q, t, 0.099636997f);
   q = fmaf(q, t, 0.12079843f);
   q = fmaf(q, t, 0.11962639f);
-  return ptx::exp2(-0.72134752f * a * a) * t * q;
+  return t * q;
 }
 
 /// x Phi(x) with the exact normal distribution; the tail keeps the relative error small for negative x.
 __device__ __forceinline__ float gelu(float x) {
-  const float tail = normalTail(fabsf(x));
+  const float tail = bell(x) * tailOverBell(fabsf(x));
   return x * (x < 0.0f ? tail : 1.0f - tail);
+}
+
+/// The same where it is stored as binary16, in two thirds of the instructions: max(x, 0) - a (1 - Phi(a)) with a = |x|, and the
+/// tail as 2 to a polynomial. Coefficients have the least error in units of what gelu does when x is 8 ulp off and its result, too;
+/// they reach half of that. From a = 6 on the product stands still at 6e-9, which rounds to 0.
+__device__ __forceinline__ float geluForHalf(float x) {
+  const float a = fminf(fabsf(x), 6.0f);
+  float power = fmaf(-7.4307724e-07f, a, 1.21337725e-05f);
+  power = fmaf(power, a, -4.455851e-05f);
+  power = fmaf(power, a, -0.00051290455f);
+  power = fmaf(power, a, 0.0076043494f);
+  power = fmaf(power, a, -0.05290799f);
+  power = fmaf(power, a, -0.45905983f);
+  power = fmaf(power, a, -1.1511235f);
+  power = fmaf(power, a, -1.0f);
+  return fmaf(-a, ptx::exp2(power), relu(x));
 }
 
 /// The tanh approximation of gelu (Hendrycks and Gimpel): x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)).

@@ -6,11 +6,10 @@
 
 namespace weft::slope {
 
-/// Phi(x) + x phi(x), of x Phi(x) with the exact normal distribution.
+/// Phi(x) + x phi(x), of x Phi(x) with the exact normal distribution: 1 less what it is at -x.
 __device__ __forceinline__ float gelu(float x) {
-  const float tail = normalTail(fabsf(x));
-  const float density = 0.3989422804f * ptx::exp2(-0.72134752f * x * x);
-  return (x < 0.0f ? tail : 1.0f - tail) + x * density;
+  const float a = fabsf(x), below = bell(x) * fmaf(-0.3989422804f, a, tailOverBell(a));  // at -a
+  return x < 0.0f ? below : 1.0f - below;
 }
 
 /// Of x s(v) with v = 2 sqrt(2 / pi) (x + 0.044715 x^3) and s the sigmoid: s + x s (1 - s) v'. Where s is 0 or 1 in fp32, v' may

@@ -70,12 +70,13 @@ std::vector<int> splitsOf(const HopperProduct &product, const HopperContractionK
   return splits;
 }
 
-/// With staged panels for all of a consumer's, up to four, where the epilogue reads a tensor of the result's shape: it then arrives
-/// while the tile is multiplied, and not a panel after the other.
-HopperContractionKnobs withPanels(HopperContractionKnobs tile) {
+/// With staged panels for all of a consumer's, up to four, where the epilogue reads or makes a tensor of the result's shape besides
+/// the result: what it reads then arrives while the tile is multiplied, and not a panel after the other; what it makes has panels
+/// of its own.
+HopperContractionKnobs withPanels(HopperContractionKnobs tile, int tensors) {
   constexpr int mostStaged = 4;
   const int rowBlocks = tile.tileM / 64 / (tile.schedule == pingPong ? 1 : 2);
-  tile.staging = std::max(tile.staging, std::min(mostStaged, rowBlocks * tile.tileN / 64));
+  tile.staging = std::max(tile.staging, std::min(mostStaged, rowBlocks * tile.tileN / 64 * tensors));
   return tile;
 }
 
@@ -89,12 +90,14 @@ std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int sp
   return std::nullopt;
 }
 
-/// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles.
-void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+/// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles. stored: tensors that leave
+/// in panels.
+void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, int stored, DType dtype, const Device &device,
+              std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
-    if (readsPanels) one = withPanels(one);
+    if (readsPanels || stored > 1) one = withPanels(one, stored);
     for (const int splits : splitsOf(product, one, device))
       if (const auto candidate = fitted(one, splits, device); candidate && hopperTileRefusal(product, *candidate, epilogueRegisters).empty())
         priced.emplace_back(hopperTensorSeconds(product, *candidate, dtype, device), *candidate);
@@ -139,7 +142,7 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   const bool readsPanels = std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
   for (auto &[extents, product] : shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    addKnobs(product, registers, readsPanels, dtype, device, knobs);
+    addKnobs(product, registers, readsPanels, kernel.outputs.size() > 1 ? 2 : 1, dtype, device, knobs);
   }
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
   space.knobs.assign(knobs.begin(), knobs.end());
