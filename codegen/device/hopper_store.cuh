@@ -46,7 +46,8 @@ template <Product product, Tile tile> struct Panels {
 /// that have passed through it.
 template <Product product, Tile tile, int tensors> struct Staging {
   static constexpr int turnsInFlight = tile.staging / tensors;
-  static constexpr int together = turnsInFlight >= 4 ? 2 : 1;  // turns that leave at once: fences and barriers cost more than they
+  /// Turns that leave at once, since every fence and barrier costs hundreds of cycles; of many sums there is no room for two.
+  static constexpr int together = turnsInFlight >= 4 && Plan<product, tile>::sums <= 128 ? 2 : 1;
   SharedAddress start, barriers;
   int consumer, used = 0;
   __device__ __forceinline__ int place(int panel) const { return used + panel / tile.splits; }
