@@ -200,27 +200,26 @@ const LayerClaims::Share &LayerClaims::shareOf(const Tracked &tracked, LayoutMas
   return share;
 }
 
-LayerClaims::Forecast LayerClaims::of(MaskView masks) const {
-  Forecast forecast;
+double LayerClaims::of(MaskView masks) const {
+  double least = 0;
   thread_local std::vector<double> most;
   most.assign(static_cast<size_t>(groups), 0);
   for (size_t i = 0; i < tracked.size(); ++i) {
     const Share &share = shareOf(tracked[i], masks[i]);
     if (share.ofReaders.empty()) continue;
-    if (!(share.cost < infinite)) return {infinite, infinite};
-    forecast.likely += share.cost;
+    if (!(share.cost < infinite)) return infinite;
     for (size_t r = 0; r < share.ofReaders.size(); ++r) {
       double &dearest = most[static_cast<size_t>(tracked[i].readers[r].group)];
       dearest = std::max(dearest, share.ofReaders[r]);
     }
   }
-  for (const double seconds : most) forecast.least += seconds;
+  for (const double seconds : most) least += seconds;
   for (const Pending &one : pending) {
     double claimed = 0;
     for (const int group : one.groups) claimed += most[static_cast<size_t>(group)];
-    forecast.least += std::max(0.0, one.seconds - claimed);
+    least += std::max(0.0, one.seconds - claimed);
   }
-  return forecast;
+  return least;
 }
 
 }  // namespace weft::select

@@ -1,4 +1,4 @@
-// What the layouts of live tensors will cost those who have yet to read them: a bound for the search, and a forecast.
+// What the layouts of live tensors will cost those who have yet to read them: a bound for the search.
 //
 // A reader claims the layouts that its best configurations take. Where a tensor has none of them, the reader's kernel is slower
 // than its best, or a transpose comes first, and one transpose may serve all readers of the tensor. So a tensor costs at least
@@ -21,11 +21,8 @@ namespace weft::select {
 /// Claims on the live tensors of one layer. Not to be asked from several threads.
 class LayerClaims {
 public:
-  struct Forecast {
-    double least = 0;   ///< seconds beyond Layer::after that every way to the end costs, at least
-    double likely = 0;  ///< the same, if every tensor costs something of its own
-  };
-  Forecast of(MaskView masks) const;
+  /// Seconds beyond Layer::after that every way to the end costs, at least.
+  double of(MaskView masks) const;
 
 private:
   friend class Claims;

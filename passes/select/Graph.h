@@ -5,6 +5,7 @@
 
 #include "passes/select/Cover.h"
 #include "passes/select/Outcomes.h"
+#include "passes/select/Potentials.h"
 
 #include <memory>
 
@@ -32,6 +33,7 @@ struct Selection::Graph {
   Statistics statistics;
   std::unique_ptr<Prices> prices;
   std::unique_ptr<Cover> cover;
+  std::unique_ptr<Potentials> potentials;
 
   double roughSeconds = infinite;                 ///< of the plan that the first pass found
   std::set<std::pair<int, Masks>> roughStates;    ///< its states: (layer, masks)
@@ -50,10 +52,17 @@ struct Selection::Graph {
   std::vector<int> bestPath;                 ///< edge indices
 };
 
-/// First pass: fills cover, nodes, edges, lowerBound, the rough plan and the counts of `statistics`.
+/// Sums in another order differ by less.
+constexpr double rounding = 1 - 1e-12;
+
+/// Fills cover, potentials and lowerBound; again after the prices have changed.
+void openCover(Selection::Graph &graph);
+/// First pass: fills nodes, edges, the rough plan and the counts of `statistics`.
 void searchRoughly(Selection::Graph &graph);
+/// Raises the bound of the potentials as far as that says more: up to the rough plan, or beyond `rival` seconds.
+void raiseBound(Selection::Graph &graph, double rival);
 /// Second pass: replaces nodes and edges by those that are left within the rough plan's time, if that is needed to prove
-/// that no plan is faster than `rival` seconds, which some plan takes, perhaps of another variant.
+/// that no plan is faster than `rival` seconds, which some plan takes, perhaps of another variant; or by those around it, if it is that plan.
 void searchExactly(Selection::Graph &graph, double rival);
 
 /// Drops what leads nowhere: states that were cut, and all that leads to them alone.

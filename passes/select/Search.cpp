@@ -2,11 +2,13 @@
 // the live tensors exist (a mask a tensor: a transposed copy adds a bit).
 //
 // Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for the ops that are left, plus
-// what readers of its tensors lose by where these lie (Claims.h). A first pass keeps the most promising states of every layer and finds a
-// plan; if nothing that it cut could have been cheaper, that plan is the shortest path. Otherwise a second pass keeps every
+// what readers of its tensors lose by where these lie (Claims.h); nor less than the potentials say (Potentials.h), which mostly say more. A
+// first pass keeps the most promising states of every layer and finds a plan; if nothing that it cut could have been cheaper, or no plan
+// at all, that plan is the shortest path. Otherwise a second pass keeps every
 // state whose bound is below that plan, so what it finds is the shortest path. Of a large graph (forward and backward) the second pass
 // is left out where the bounds leave less to gain than could be measured. States that cannot better the plan are kept
-// too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered from them.
+// too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered from them: for their sake there is a second
+// pass around the best plan of all variants, though it be proven.
 //
 // Transposes. A state that equals another one plus transposes is dominated by it, so transposes are made only where a kernel
 // asks for a layout that is not there: at the kernel, from the cheapest copy.
@@ -28,9 +30,8 @@ constexpr int roomyLayer = 32;
 constexpr size_t largeCover = 256;
 /// However many layers there are.
 constexpr int64_t fewestAlternatives = 8;
-/// Sums in another order differ by less.
-constexpr double rounding = 1 - 1e-12;
-
+/// What a layer may hold of all states, as a part: of those that could better the plan; and around a plan that is proven, of those within noise of it.
+constexpr int64_t sharers = 3, sharersAround = 10;
 /// States that are never dropped: (layer, masks).
 using Path = std::set<std::pair<int, Masks>>;
 
@@ -47,12 +48,12 @@ int slotIn(const std::vector<int> &tracked, int tensor) {
 
 class Search {
 public:
-  /// `known`: seconds of a plan that is known, infinite in a first pass; `path`: its states.
-  Search(Selection::Graph &graph, const Cover &cover, double known, Path path)
-      : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), outcomes(problem, prices), claims(problem, prices), known(known),
-        path(std::move(path)), states(cover.layers().size()), layerClaims(cover.layers().size()),
+  /// `known`: what states must promise to be kept: seconds of a plan that is known, infinite in a first pass; `path`: its states.
+  Search(Selection::Graph &graph, const Cover &cover, double known, Path path, int64_t sharers)
+      : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), potentials(*graph.potentials), outcomes(problem, prices),
+        claims(problem, prices), known(known), path(std::move(path)), states(cover.layers().size()), layerClaims(cover.layers().size()),
         alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives, graph.options.alternativeStates)),
-        beam(std::clamp<int64_t>(share(graph.options.states) / 3, alternativesHere, graph.options.beam)) {}
+        beam(std::clamp<int64_t>(share(graph.options.states) / sharers, alternativesHere, graph.options.beam)) {}
 
   void run() {
     graph.nodes.assign(2, {});  // start, goal
@@ -139,6 +140,9 @@ private:
     }
   }
 
+  /// No way from a state to the end takes less.
+  double leastAfter(int layer, MaskView masks) const { return potentials.after(layer) + potentials.of(layer, masks); }
+
   const LayerClaims &claimsOn(int layer) {
     std::optional<LayerClaims> &one = layerClaims[static_cast<size_t>(layer)];
     if (!one) one = claims.of(cover.layers()[static_cast<size_t>(layer)]);
@@ -148,17 +152,17 @@ private:
   /// Drops dominated states and those beyond what the layer may hold; the most promising are kept.
   void prune(int number) {
     struct Ranked {
-      double forecast, bound, seconds;
+      double bound, seconds;
       size_t index;
     };
     const Layer &layer = cover.layers()[static_cast<size_t>(number)];
     States &here = states[static_cast<size_t>(number)];
     std::vector<Ranked> ranked;
     for (const auto &[masks, state] : here.all()) {
-      const LayerClaims::Forecast forecast = claimsOn(number).of(masks);
-      ranked.push_back({state.seconds + forecast.likely, state.seconds + forecast.least + layer.after, state.seconds, ranked.size()});
+      const double claimed = claimsOn(number).of(masks) + layer.after;
+      ranked.push_back({state.seconds + std::max(claimed, leastAfter(number, masks)), state.seconds, ranked.size()});
     }
-    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.forecast < b.forecast; });
+    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.bound < b.bound; });
     const Dominance dominance(layer, prices);
     struct Kept {
       double seconds;
@@ -218,7 +222,8 @@ private:
   void expand(int number, const Transition &transition) {
     const Context context = contextOf(number, transition);
     const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
-    const double after = cover.layers()[static_cast<size_t>(transition.target)].after;
+    const double after = std::max(cover.layers()[static_cast<size_t>(transition.target)].after, potentials.after(transition.target));
+    const double covered = cover.layers()[static_cast<size_t>(transition.target)].after;
     Masks inputs;
     size_t index = 0;
     for (const auto &[masks, state] : states[static_cast<size_t>(number)].all()) {
@@ -241,7 +246,8 @@ private:
         bool mayImprove = !isFirstPass() && bound < known * rounding;
         if (isAlternative || mayImprove) findTarget(context, masks, outcome);
         if (!isAlternative && mayImprove) {
-          bound += claimsOn(transition.target).of(target).least;
+          const double left = std::max(covered + claimsOn(transition.target).of(target), leastAfter(transition.target, target));
+          bound = state.seconds + outcome.seconds + left;
           mayImprove = bound < known * rounding;
         }
         if (!isAlternative && !mayImprove) cut = std::min(cut, bound);
@@ -337,6 +343,7 @@ private:
   const Problem &problem;
   const Prices &prices;
   const Cover &cover;
+  const Potentials &potentials;
   Outcomes outcomes;
   Claims claims;
   double known, best = infinite, cut = infinite;
@@ -363,6 +370,7 @@ private:
 void count(Selection::Graph &graph, double best, double cut) {
   graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
   graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
+  cut = std::max(cut, graph.potentials->bound());
   graph.statistics.isProven = !(cut < best * rounding);
   graph.statistics.mostGain = graph.statistics.isProven ? 0 : 1 - cut / best;
   if (best < infinite) dropDeadEnds(graph);
@@ -370,23 +378,39 @@ void count(Selection::Graph &graph, double best, double cut) {
 
 }  // namespace
 
-void searchRoughly(Selection::Graph &graph) {
+void openCover(Selection::Graph &graph) {
   graph.cover = std::make_unique<Cover>(graph.problem, *graph.prices);
+  graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover);
   graph.lowerBound = graph.cover->layers().front().after;
-  Search search(graph, *graph.cover, infinite, {});
+}
+
+void searchRoughly(Selection::Graph &graph) {
+  graph.potentials->raise();
+  Search search(graph, *graph.cover, infinite, {}, sharers);
   search.run();
   graph.roughSeconds = search.seconds();
   graph.roughStates = search.bestStates();
   count(graph, search.seconds(), search.cutBound());
 }
 
+void raiseBound(Selection::Graph &graph, double rival) {
+  Statistics &statistics = graph.statistics;
+  if (statistics.isProven || !(graph.roughSeconds < infinite)) return;
+  graph.potentials->raise(std::min(graph.roughSeconds * rounding, rival / rounding));
+  const double gain = 1 - graph.potentials->bound() / graph.roughSeconds;
+  statistics.mostGain = std::clamp(gain, 0.0, statistics.mostGain);
+  statistics.isProven = !(graph.potentials->bound() < graph.roughSeconds * rounding);
+}
+
 void searchExactly(Selection::Graph &graph, double rival) {
-  if (graph.statistics.isProven && graph.roughSeconds < infinite) return;
+  const bool isProven = graph.statistics.isProven && graph.roughSeconds < infinite;
+  const bool isCut = graph.statistics.beamCut + graph.statistics.dominated > 0;
+  if (isProven && (graph.roughSeconds > rival || !isCut)) return;
   if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
-  const double known = std::min(graph.roughSeconds, rival);
-  Search search(graph, *graph.cover, known, std::move(graph.roughStates));
+  const double known = std::min(graph.roughSeconds, rival), reach = isProven ? known * (1 + noise) : known;
+  Search search(graph, *graph.cover, reach, std::move(graph.roughStates), isProven ? sharersAround : sharers);
   search.run();
   count(graph, search.seconds(), search.cutBound());
   graph.statistics.isBeyondBest = !graph.statistics.isProven && !(search.cutBound() < known * rounding);

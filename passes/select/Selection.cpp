@@ -37,20 +37,27 @@ const Statistics &Selection::statistics() const { return graph->statistics; }
 
 namespace {
 
-Selection startOnce(Problem problem, const CostModel &model, const Options &options) {
+Selection open(Problem problem, const CostModel &model, const Options &options) {
   Selection selection;
   Selection::Graph &graph = *selection.graph;
   graph.problem = std::move(problem);
   graph.options = options;
   graph.model = &model;
   graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics);
-  searchRoughly(graph);
-  if (!(graph.roughSeconds < infinite) && graph.prices->admitModelledTransposes()) searchRoughly(graph);
+  openCover(graph);
   return selection;
+}
+
+void searchOnce(Selection::Graph &graph) {
+  searchRoughly(graph);
+  if (graph.roughSeconds < infinite || !graph.prices->admitModelledTransposes()) return;
+  openCover(graph);
+  searchRoughly(graph);
 }
 
 /// `rival`: seconds of the best plan known of any variant.
 void finishOnce(Selection::Graph &graph, double rival) {
+  raiseBound(graph, rival);
   const bool isBeyond = graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph, rival);
@@ -59,7 +66,8 @@ void finishOnce(Selection::Graph &graph, double rival) {
 }
 
 Selection solveOnce(Problem problem, const CostModel &model, const Options &options) {
-  Selection selection = startOnce(std::move(problem), model, options);
+  Selection selection = open(std::move(problem), model, options);
+  searchOnce(*selection.graph);
   finishOnce(*selection.graph, infinite);
   return selection;
 }
@@ -177,39 +185,63 @@ void requireOne(const std::vector<std::string> &reasons) {
   throw Error::unsupported("{}", text);
 }
 
-/// Solves the variant that is fastest without pins, and skips those that are slower without than it is with them.
-void skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model, std::vector<Selection> &selections, VariantSelections &result) {
+/// The rough search of a variant; nothing where its bound excludes a plan in at most `slowest` seconds.
+std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model, double slowest) {
+  Selection selection = open(std::move(variant.problem), model, variant.options);
+  Selection::Graph &graph = *selection.graph;
+  if (slowest < infinite && graph.statistics.prunedTransposes == 0) {  // else there may be plans beyond the bound
+    graph.potentials->raise(slowest / rounding);
+    if (graph.potentials->bound() > slowest) return std::nullopt;
+  }
+  searchOnce(graph);
+  return selection;
+}
+
+/// Seconds of the slowest of the variant's plans that are compared, if it has that many.
+double slowestOf(const Selection &selection, const Compared &compared) {
+  const double limit = selection.best().seconds * (1 + compared.within);
+  const auto last = static_cast<size_t>(compared.plans) - 1;
+  const std::vector<Plan> plans = compared.within > 0 ? selection.kBest(2 * compared.plans) : std::vector<Plan>();  // some may be one plan in another order
+  return plans.size() <= last ? limit : std::min(limit, plans[last].seconds);
+}
+
+/// Solves the variant that is fastest without pins, and skips those that are slower without than its plans with them. Returns the seconds of these,
+/// infinite where nothing is known without pins.
+double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model, const Compared &compared, std::vector<Selection> &selections, VariantSelections &result) {
   const auto fastest = std::ranges::min_element(variants, {}, &VariantProblem::withoutPins);
-  if (fastest == variants.end() || fastest->withoutPins <= 0) return;
+  if (fastest == variants.end() || fastest->withoutPins <= 0) return infinite;
   const auto first = static_cast<size_t>(fastest - variants.begin());
   try {
     selections[first] = select(fastest->problem, model, fastest->options);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported) throw;
     result.reasons[first] = error.what();
-    return;
+    return infinite;
   }
+  const double slowest = slowestOf(selections[first], compared);
   for (size_t v = 0; v < variants.size(); ++v) {
-    result.skipped[v] = v != first && variants[v].withoutPins > selections[first].best().seconds;
+    result.skipped[v] = v != first && variants[v].withoutPins > slowest;
     if (result.skipped[v]) result.reasons[v] = "its best plan without pins is slower";
   }
+  return slowest;
 }
 
 }  // namespace
 
-VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model) {
+VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model, const Compared &compared) {
   const Stopwatch whole;
   VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size()), .skipped = std::vector<bool>(variants.size(), false)};
   std::vector<Selection> selections(variants.size());
-  skipSlower(variants, model, selections, result);
+  const double slowest = skipSlower(variants, model, compared, selections, result);
   // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
   forEachSolvable(result.reasons, [&](size_t v) {
     if (!selections[v].graph->bestPath.empty()) return;
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
-    selections[v] = isTied ? solveTied(variants[v].problem, model, variants[v].options)
-                           : startOnce(std::move(variants[v].problem), model, variants[v].options);
-    selections[v].graph->statistics.seconds = stopwatch.seconds();
+    if (isTied) selections[v] = solveTied(variants[v].problem, model, variants[v].options);
+    else if (std::optional<Selection> opened = startUnlessSlower(variants[v], model, slowest)) selections[v] = std::move(*opened);
+    else result.skipped[v] = true, result.reasons[v] = "none of its plans is as fast as those of another variant";
+    if (!result.skipped[v]) selections[v].graph->statistics.seconds = stopwatch.seconds();
   });
   double rival = infinite;
   for (size_t v = 0; v < variants.size(); ++v)

@@ -153,16 +153,22 @@ struct VariantProblem {
   Options options;
   double withoutPins = 0;  ///< seconds of its best plan if no tensor is pinned, which none with pins beats; 0: not known
 };
+/// Which plans of all variants together are compared afterwards, by other measures: so many of the best, as far as they are within so
+/// large a share of the best one's time.
+struct Compared {
+  int plans = 1;
+  double within = 0;
+};
 /// Selects in every variant, on all processors; results in the order given, as select() gives them, except that a variant
 /// that cannot be faster than the best plan of another, by the bound of what was cut, is only searched roughly (Statistics::isBeyondBest).
 /// A variant without any plan (a memory limit, a pin, a forced fusion that it cannot take) does not stop the others: its
-/// entry is empty and `reasons` says why. So is that of a variant whose best plan without pins is slower than the plan with pins of the
-/// variant that is best without: it is `skipped`. Only when no variant has a plan, Error(unsupported) lists all reasons.
+/// entry is empty and `reasons` says why. So is that of a variant of which the variant that is best without pins, solved first, shows that it has no plan
+/// to be compared: what it takes without pins, or its bound with them, is slower. It is `skipped`. Only when no variant has a plan, Error(unsupported) lists all reasons.
 struct VariantSelections {
   std::vector<std::optional<Selection>> solved;  ///< one per variant
   std::vector<std::string> reasons;              ///< one per variant; empty where solved
   std::vector<bool> skipped;                     ///< one per variant
 };
-VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model);
+VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model, const Compared &compared = {});
 
 }  // namespace weft::select

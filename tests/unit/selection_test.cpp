@@ -190,6 +190,28 @@ TEST_CASE("the shortest path is the exhaustive minimum, its plan is valid, the b
   }
 }
 
+TEST_CASE("a search of few states that calls its plan proven has found the exhaustive minimum") {
+  std::mt19937_64 random(29);
+  int proven = 0, cut = 0;
+  for (int round = 0; round < 120; ++round) {
+    const Problem problem = randomProblem(random);
+    const HashedPrices prices(random());
+    Options options = everything();
+    options.alternativeStates = options.states = 1;
+    const Selection selection = select::select(problem, prices, options);
+    const double best = ExhaustiveSearch(problem, prices).best();
+    INFO("round " << round);
+    checkValid(problem, selection.best());
+    const select::Statistics &statistics = selection.statistics();
+    CHECK(selection.best().seconds * (1 - statistics.mostGain) <= best * (1 + 1e-12));
+    if (statistics.isProven) CHECK(selection.best().seconds == Approx(best).epsilon(1e-12));
+    proven += statistics.isProven;
+    cut += statistics.beamCut > 0;
+  }
+  CHECK(proven > 60);
+  CHECK(cut > 40);
+}
+
 TEST_CASE("the k best plans are valid, distinct, sorted and begin with the best") {
   std::mt19937_64 random(11);
   for (int round = 0; round < 10; ++round) {
@@ -231,9 +253,9 @@ TEST_CASE("what-if answers equal new selections under the same restriction") {
   }
 }
 
-TEST_CASE("with pins, variants that are slower without are not searched, and the best plan is the same") {
+TEST_CASE("with pins, variants that are slower without or by their bound are not searched, and the best plan is the same") {
   std::mt19937_64 random(17);
-  int skipped = 0;
+  int skipped = 0, byBound = 0;
   for (int round = 0; round < 20; ++round) {
     const HashedPrices prices(random());
     std::vector<select::VariantProblem> free, pinned;
@@ -244,19 +266,51 @@ TEST_CASE("with pins, variants that are slower without are not searched, and the
       const auto temporary = std::ranges::find_if(pinned[v].problem.tensors, [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
       if (temporary != pinned[v].problem.tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
     }
-    double best = INFINITY;
-    for (const select::VariantProblem &one : pinned) best = std::min(best, select::select(one.problem, prices, everything()).best().seconds);
+    std::vector<double> bests;
+    for (const select::VariantProblem &one : pinned) bests.push_back(select::select(one.problem, prices, everything()).best().seconds);
+    const double best = std::ranges::min(bests);
     const select::VariantSelections selections = select::selectVariants(pinned, prices);
     double found = INFINITY;
     for (size_t v = 0; v < pinned.size(); ++v) {
       REQUIRE(selections.solved[v].has_value() == !selections.skipped[v]);
       skipped += selections.skipped[v];
-      if (selections.skipped[v]) CHECK(pinned[v].withoutPins > best);
+      byBound += selections.skipped[v] && !(pinned[v].withoutPins > best);
+      if (selections.skipped[v]) CHECK(bests[v] > best);
       else found = std::min(found, selections.solved[v]->best().seconds);
     }
     CHECK(found == Approx(best).epsilon(1e-12));
   }
   CHECK(skipped > 10);
+  CHECK(byBound > 0);
+}
+
+TEST_CASE("with pins, no variant is left out that has one of the plans to be compared") {
+  std::mt19937_64 random(31);
+  const select::Compared compared{.plans = 3, .within = 0.5};
+  int skipped = 0;
+  for (int round = 0; round < 20; ++round) {
+    INFO("round " << round);
+    const HashedPrices prices(random());
+    std::vector<select::VariantProblem> variants;
+    std::vector<std::vector<Plan>> plans;
+    std::vector<double> all;
+    for (int variant = 0; variant < 5; ++variant) {
+      variants.push_back({.problem = randomProblem(random), .options = everything()});
+      variants.back().withoutPins = select::select(variants.back().problem, prices, everything()).best().seconds;
+      auto &tensors = variants.back().problem.tensors;
+      const auto temporary = std::ranges::find_if(tensors, [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
+      if (temporary != tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
+      plans.push_back(select::select(variants.back().problem, prices, everything()).kBest(compared.plans));
+      for (const Plan &plan : plans.back()) all.push_back(plan.seconds);
+    }
+    std::ranges::sort(all);
+    const select::VariantSelections selections = select::selectVariants(variants, prices, compared);
+    for (size_t v = 0; v < variants.size(); ++v) {
+      skipped += selections.skipped[v];
+      if (selections.skipped[v]) CHECK(plans[v].front().seconds > std::min(all[2], all[0] * 1.5) * (1 - 1e-12));
+    }
+  }
+  CHECK(skipped > 5);
 }
 
 TEST_CASE("ops that cannot be fused as asked are named") {

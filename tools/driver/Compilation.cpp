@@ -60,6 +60,9 @@ std::vector<std::string> parametersOf(GraphOp graph) {
 /// is live, and a backward pass keeps everything live.
 constexpr size_t manyOps = 100;
 
+/// What chooseParts() looks at.
+constexpr select::Compared comparedPlans = {.plans = 4, .within = 0.02};
+
 void keepLogicalLayouts(select::Problem &problem) {
   for (select::Tensor &tensor : problem.tensors)
     if (!tensor.isParameter && !tensor.pinned && tensor.axes.size() > 1) tensor.pinned = rowMajor(tensor.axes.size());
@@ -394,7 +397,7 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
   }
   select::VariantSelections selections;
   try {
-    selections = select::selectVariants(std::move(problems), *prices);
+    selections = select::selectVariants(std::move(problems), *prices, comparedPlans);
   } catch (const Error &error) {
     throw Error(error.kind, error.what() + adviceOn(pins, proposed));
   }
@@ -455,10 +458,11 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   VariantTimes withoutPins;
   if (!pins.empty()) {
     checkPins(proposed, pins);
-    copies = copy(proposed);
+    if (pins.size() > 1) copies = copy(proposed);
     withoutPins = timesWithoutPins(proposed);
   }
-  selected = selectAll(std::move(proposed), pins, withoutPins);
+  const bool isMemoryShort = choices.maxMemoryBytes().has_value();  // then every variant matters
+  selected = selectAll(std::move(proposed), pins, isMemoryShort ? VariantTimes() : withoutPins);
   selected.branches = choices.branchesAsked();
   if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
   else chooseParts(*this, selected);

@@ -85,7 +85,7 @@ using VariantTimes = std::map<std::string, double>;
 struct Selected {
   std::vector<SelectedVariant> variants;   ///< by predicted time, best first; ties in the order of proposal
   std::vector<DroppedVariant> dropped;
-  VariantTimes skipped;                    ///< variants that were not searched: without pins they take so long, more than the plan with pins
+  VariantTimes skipped;                    ///< variants that were not searched, none of their plans with pins being as fast: what they take without
   std::vector<PinRegret> pins;
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
   size_t chosen = 0;                       ///< the variant that the artifact holds

@@ -139,7 +139,7 @@ std::string selectionLine(const Selected &selected) {
   for (const DroppedVariant &variant : selected.dropped)
     dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);
   if (!selected.skipped.empty())
-    dropped += fmt::format("{} variants were not searched: their best plans without the pins are slower than this one with them\n", selected.skipped.size());
+    dropped += fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n", selected.skipped.size());
   return dropped + evidence + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
                      selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
                      formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
