@@ -1,7 +1,7 @@
-// attention_projection_bias__b_j_i    kernel 7 of paper-encoder, forward    (this header is not hashed)
+// attention_projection_bias__b_j_i    kernel 8 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %10 = contract "whi,whbj->bji" %wo, %9
-//              %11 = bias %10, %bo
+//   ops        %11 = contract "whi,whbj->bji" %wo, %10
+//              %12 = bias %11, %bo
 //   space      i=1024 b=8 j=512 | w=64 h=16 (reduced)
 //   reads      wo[w,h,i] f16   weighted[w,h,b,j] f16   bo[i] f16    10.5 MB
 //   writes     attention[b,j,i] f16    8.39 MB
@@ -32,7 +32,7 @@ attention_projection_bias_b_j_i(const __grid_constant__ weft::hopper::TensorMap 
   const auto finish = [=](float (&sums)[8], const float (&bo_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float attention_2 = sums[e] + bo_v[e];                                                // %11
+      const float attention_2 = sums[e] + bo_v[e];                                                // %12
       sums[e] = attention_2;
     }
   };

@@ -1,6 +1,6 @@
-// d_k_contraction__p_h_b_k    kernel 27 of paper-encoder, forward    (this header is not hashed)
+// d_k_contraction__p_h_b_k    kernel 28 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %46 = contract "hbjk,phbj->phbk" %45, %1
+//   ops        %47 = contract "hbjk,phbj->phbk" %46, %4
 //   space      h=16 b=8 k=512 p=64 | j=512 (reduced)
 //   reads      d_score[h,b,j,k] f16   q[p,h,b,j] f16    75.5 MB
 //   writes     d_k[p,h,b,k] f16    8.39 MB
@@ -12,11 +12,13 @@
 
 namespace {
 constexpr weft::Offset h = 16, b = 8, j = 512, k = 512, p = 64;  // extents
+constexpr weft::Offset q_p = 196608;                // stride of q along p
+constexpr weft::Offset q_b = 512;                   // stride of q along b
 constexpr weft::Offset d_k_p = 196608;              // stride of d_k along p
 constexpr weft::Offset d_k_b = 512;                 // stride of d_k along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = p, .n = k, .k = j,
-    .a = {.outer = h * b * j, .k = 1, .batch = j, .isByEngine = true},
+    .a = {.outer = q_p, .k = 1, .batch = q_b, .isByEngine = true},
     .b = {.outer = 1, .k = k, .batch = j * k, .isByEngine = true},
     .strideCm = d_k_p, .batchStrideC = d_k_b, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,

@@ -1,21 +1,23 @@
-// d_kept_contraction__h_b_j_k    kernel 25 of paper-encoder, forward    (this header is not hashed)
+// d_kept_contraction__h_b_j_k    kernel 26 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %43 = contract "whbk,whbj->hbjk" %5, %41
+//   ops        %44 = contract "whbk,whbj->hbjk" %6, %42
 //   space      h=16 b=8 k=512 j=512 | w=64 (reduced)
 //   reads      v[w,h,b,k] f16   d_weighted[w,h,b,j] f16    16.8 MB
 //   writes     d_kept[h,b,j,k] f16    67.1 MB
 //   flop       4.29 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
-//   not fused  contract, bias, contract: F031 forward-and-backward (v_product, d_kept)
+//   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/hopper_contraction.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 8, k = 512, j = 512;  // extents
+constexpr weft::Offset v_w = 196608;                // stride of v along w
+constexpr weft::Offset v_b = 512;                   // stride of v along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = j, .n = k, .k = w,
     .a = {.outer = 1, .k = h * b * j, .batch = j, .isByEngine = true},
-    .b = {.outer = 1, .k = h * b * k, .batch = k, .isByEngine = true},
+    .b = {.outer = 1, .k = v_w, .batch = v_b, .isByEngine = true},
     .strideCm = k, .batchStrideC = j * k, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
     .isPingPong = true};

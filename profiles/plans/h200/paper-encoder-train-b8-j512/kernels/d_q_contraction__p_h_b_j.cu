@@ -1,6 +1,6 @@
-// d_q_contraction__p_h_b_j    kernel 28 of paper-encoder, forward    (this header is not hashed)
+// d_q_contraction__p_h_b_j    kernel 29 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %47 = contract "phbk,hbjk->phbj" %3, %45
+//   ops        %48 = contract "phbk,hbjk->phbj" %5, %46
 //   space      p=64 h=16 b=8 j=512 | k=512 (reduced)
 //   reads      k[p,h,b,k] f16   d_score[h,b,j,k] f16    75.5 MB
 //   writes     d_q[p,h,b,j] f16    8.39 MB
@@ -12,11 +12,13 @@
 
 namespace {
 constexpr weft::Offset p = 64, h = 16, b = 8, k = 512, j = 512;  // extents
+constexpr weft::Offset k_2_p = 196608;              // stride of k_2 along p
+constexpr weft::Offset k_2_b = 512;                 // stride of k_2 along b
 constexpr weft::Offset d_q_p = 196608;              // stride of d_q along p
 constexpr weft::Offset d_q_b = 512;                 // stride of d_q along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = p, .n = j, .k = k,
-    .a = {.outer = h * b * k, .k = 1, .batch = k, .isByEngine = true},
+    .a = {.outer = k_2_p, .k = 1, .batch = k_2_b, .isByEngine = true},
     .b = {.outer = k, .k = 1, .batch = j * k, .isByEngine = true},
     .strideCm = d_q_p, .batchStrideC = d_q_b, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,

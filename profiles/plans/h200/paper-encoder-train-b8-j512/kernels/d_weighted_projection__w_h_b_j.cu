@@ -1,6 +1,6 @@
-// d_weighted_projection__w_h_b_j    kernel 20 of paper-encoder, forward    (this header is not hashed)
+// d_weighted_projection__w_h_b_j    kernel 21 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %41 = contract "whi,bji->whbj" %wo, %38
+//   ops        %42 = contract "whi,bji->whbj" %wo, %39
 //   space      w=64 h=16 b=8 j=512 | i=1024 (reduced)
 //   reads      wo[i,w,h] f16   d_attention[b,j,i] f16    10.5 MB
 //   writes     d_weighted[w,h,b,j] f16    8.39 MB

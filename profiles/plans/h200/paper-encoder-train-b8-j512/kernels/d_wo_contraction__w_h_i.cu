@@ -1,6 +1,6 @@
-// d_wo_contraction__w_h_i    kernel 23 of paper-encoder, forward    (this header is not hashed)
+// d_wo_contraction__w_h_i    kernel 24 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %40 = contract "bji,whbj->whi" %38, %9
+//   ops        %41 = contract "bji,whbj->whi" %39, %10
 //   space      i=1024 w=64 h=16 | b=8 j=512 (reduced)
 //   reads      d_attention[b,j,i] f16   weighted[w,h,b,j] f16    16.8 MB
 //   writes     d_wo[w,h,i] f16    2.10 MB

@@ -1,8 +1,8 @@
-// dropout_residual_layer_norm__b_j_i    kernel 8 of paper-encoder, forward    (this header is not hashed)
+// dropout_residual_layer_norm__b_j_i    kernel 9 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %12 = dropout %11
-//              %13 = residual %12, %x
-//              %14, %14, %14 = layer_norm %13, %gamma1, %beta1 over i
+//   ops        %13 = dropout %12
+//              %14 = residual %13, %x
+//              %15, %15, %15 = layer_norm %14, %gamma1, %beta1 over i
 //   space      b=8 j=512 | i=1024 (reduced)
 //   reads      attention[b,j,i] f16   x[b,j,i] f16   gamma1[i] f16   beta1[i] f16    16.8 MB
 //   writes     residual1[b,j,i] f16   norm1[b,j,i] f16   mean1[b,j] f32   rstd1[b,j] f32    16.8 MB
@@ -66,15 +66,15 @@ dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ attention, cons
     const auto x_v = weft::unpack(x_row[v]);
 #pragma unroll
     for (int e = 0; e < width; ++e) {
-      const float attention_kept = kept_row[v].at(e) ? attention_v.at[e] * keepScale : 0.0f;      // %12
-      residual1_out[v].at[e] = attention_kept + x_v.at[e];                                        // %13
+      const float attention_kept = kept_row[v].at(e) ? attention_v.at[e] * keepScale : 0.0f;      // %13
+      residual1_out[v].at[e] = attention_kept + x_v.at[e];                                        // %14
       total += residual1_out[v].at[e];
     }
     weft::storeVector<width>(residual1 + start + at_i, residual1_out[v]);
   }
   total = weft::warpSum<threadsPerRow>(total);
 
-  const float mu_out = total / i;                                                                 // %14
+  const float mu_out = total / i;                                                                 // %15
   if (lane == 0)
     weft::storeOne(mean1 + row, mu_out);
   float squares = 0.0f;
@@ -88,7 +88,7 @@ dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ attention, cons
   }
   squares = weft::warpSum<threadsPerRow>(squares);
 
-  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %14
+  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %15
   if (lane == 0)
     weft::storeOne(rstd1 + row, r_out);
 #pragma unroll
@@ -99,7 +99,7 @@ dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ attention, cons
     weft::Vec<float, width> norm1_out;
 #pragma unroll
     for (int e = 0; e < width; ++e)
-      norm1_out.at[e] = (residual1_out[v].at[e] - mu_out) * r_out * gamma1_v.at[e] + beta1_v.at[e];  // %14
+      norm1_out.at[e] = (residual1_out[v].at[e] - mu_out) * r_out * gamma1_v.at[e] + beta1_v.at[e];  // %15
     weft::storeVector<width>(norm1 + start + at_i, norm1_out);
   }
 }

@@ -1,9 +1,9 @@
-// feed_forward_projection_bias_dropout_residual__b_j_i    kernel 10 of paper-encoder, forward    (this header is not hashed)
+// feed_forward_projection_bias_dropout_residual__b_j_i    kernel 11 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %19 = contract "iu,bju->bji" %w2, %18
-//              %20 = bias %19, %b2
-//              %21 = dropout %20
-//              %22 = residual %21, %14
+//   ops        %20 = contract "iu,bju->bji" %w2, %19
+//              %21 = bias %20, %b2
+//              %22 = dropout %21
+//              %23 = residual %22, %15
 //   space      i=1024 b=8 j=512 | u=4096 (reduced)
 //   reads      w2[i,u] f16   active_kept[b,j,u] f16   b2[i] f16   norm1[b,j,i] f16    50.3 MB
 //   writes     residual2[b,j,i] f16    8.39 MB
@@ -43,9 +43,9 @@ feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float feed_forward = sums[e] + b2_v[e];                                               // %20
-      const float feed_forward_kept = kept.at(e) ? feed_forward * keepScale : 0.0f;               // %21
-      const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %22
+      const float feed_forward = sums[e] + b2_v[e];                                               // %21
+      const float feed_forward_kept = kept.at(e) ? feed_forward * keepScale : 0.0f;               // %22
+      const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %23
       sums[e] = residual2_2;
     }
   };

@@ -1,6 +1,6 @@
-// layer_norm_dw__i_2    kernel 21 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dw__i_2    kernel 22 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %24, %24 = layer_norm_dw %d_norm2, %22, %23, %23 over b, j
+//   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
 //   reads      d_norm2[b,j,i] f16   residual2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    16.8 MB
 //   writes     d_gamma2[i] f16   d_beta2[i] f16    4.10 kB

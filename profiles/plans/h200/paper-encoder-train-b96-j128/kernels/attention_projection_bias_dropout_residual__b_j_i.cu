@@ -1,9 +1,9 @@
-// attention_projection_bias_dropout_residual__b_j_i    kernel 7 of paper-encoder, forward    (this header is not hashed)
+// attention_projection_bias_dropout_residual__b_j_i    kernel 8 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %10 = contract "whi,whbj->bji" %wo, %9
-//              %11 = bias %10, %bo
-//              %12 = dropout %11
-//              %13 = residual %12, %x
+//   ops        %11 = contract "whi,whbj->bji" %wo, %10
+//              %12 = bias %11, %bo
+//              %13 = dropout %12
+//              %14 = residual %13, %x
 //   space      i=1024 b=96 j=128 | w=64 h=16 (reduced)
 //   reads      wo[i,w,h] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
 //   writes     residual1[b,j,i] f16    25.2 MB
@@ -43,9 +43,9 @@ attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::h
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float attention = sums[e] + bo_v[e];                                                  // %11
-      const float attention_kept = kept.at(e) ? attention * keepScale : 0.0f;                     // %12
-      const float residual1_2 = attention_kept + x_v[e];                                          // %13
+      const float attention = sums[e] + bo_v[e];                                                  // %12
+      const float attention_kept = kept.at(e) ? attention * keepScale : 0.0f;                     // %13
+      const float residual1_2 = attention_kept + x_v[e];                                          // %14
       sums[e] = residual1_2;
     }
   };

@@ -1,9 +1,9 @@
-// bias_dropout_residual_layer_norm__b_j_i    kernel 11 of paper-encoder, forward    (this header is not hashed)
+// bias_dropout_residual_layer_norm__b_j_i    kernel 12 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %20 = bias %19, %b2
-//              %21 = dropout %20
-//              %22 = residual %21, %14
-//              %23, %23, %23 = layer_norm %22, %gamma2, %beta2 over i
+//   ops        %21 = bias %20, %b2
+//              %22 = dropout %21
+//              %23 = residual %22, %15
+//              %24, %24, %24 = layer_norm %23, %gamma2, %beta2 over i
 //   space      b=96 j=128 | i=1024 (reduced)
 //   reads      feed_forward_product[b,j,i] f16   b2[i] f16   norm1[b,j,i] f16   gamma2[i] f16   beta2[i] f16    50.3 MB
 //   writes     residual2[b,j,i] f16   norm2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    50.4 MB
@@ -70,16 +70,16 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
     const auto norm1_v = weft::unpack(norm1_row[v]);
 #pragma unroll
     for (int e = 0; e < width; ++e) {
-      const float feed_forward = feed_forward_product_v.at[e] + b2_v.at[e];                       // %20
-      const float feed_forward_kept = kept_row[v].at(e) ? feed_forward * keepScale : 0.0f;        // %21
-      residual2_out[v].at[e] = feed_forward_kept + norm1_v.at[e];                                 // %22
+      const float feed_forward = feed_forward_product_v.at[e] + b2_v.at[e];                       // %21
+      const float feed_forward_kept = kept_row[v].at(e) ? feed_forward * keepScale : 0.0f;        // %22
+      residual2_out[v].at[e] = feed_forward_kept + norm1_v.at[e];                                 // %23
       total += residual2_out[v].at[e];
     }
     weft::storeVector<width>(residual2 + start + at_i, residual2_out[v]);
   }
   total = weft::blockSum<threadsPerRow>(total, scratch[0]);
 
-  const float mu_out = total / i;                                                                 // %23
+  const float mu_out = total / i;                                                                 // %24
   if (lane == 0)
     weft::storeOne(mean2 + row, mu_out);
   float squares = 0.0f;
@@ -93,7 +93,7 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
   }
   squares = weft::blockSum<threadsPerRow>(squares, scratch[1]);
 
-  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %23
+  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %24
   if (lane == 0)
     weft::storeOne(rstd2 + row, r_out);
 #pragma unroll
@@ -104,7 +104,7 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
     weft::Vec<float, width> norm2_out;
 #pragma unroll
     for (int e = 0; e < width; ++e)
-      norm2_out.at[e] = (residual2_out[v].at[e] - mu_out) * r_out * gamma2_v.at[e] + beta2_v.at[e];  // %23
+      norm2_out.at[e] = (residual2_out[v].at[e] - mu_out) * r_out * gamma2_v.at[e] + beta2_v.at[e];  // %24
     weft::storeVector<width>(norm2 + start + at_i, norm2_out);
   }
 }

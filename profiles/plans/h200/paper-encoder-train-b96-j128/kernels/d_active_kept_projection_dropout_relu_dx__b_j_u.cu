@@ -1,8 +1,8 @@
-// d_active_kept_projection_dropout_relu_dx__b_j_u    kernel 15 of paper-encoder, forward    (this header is not hashed)
+// d_active_kept_projection_dropout_relu_dx__b_j_u    kernel 16 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %29 = contract "iu,bji->bju" %w2, %26
-//              %30 = dropout %29
-//              %31 = relu_dx %30, %18
+//   ops        %30 = contract "iu,bji->bju" %w2, %27
+//              %31 = dropout %30
+//              %32 = relu_dx %31, %19
 //   space      u=4096 b=96 j=128 | i=1024 (reduced)
 //   reads      w2[i,u] f16   d_feed_forward[b,j,i] f16   active_kept[b,j,u] f16    134 MB
 //   writes     d_hidden[b,j,u] f16    101 MB
@@ -40,8 +40,8 @@ d_active_kept_projection_dropout_relu_dx_b_j_u(const __grid_constant__ weft::hop
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_active = kept.at(e) ? sums[e] * keepScale : 0.0f;                             // %30
-      const float d_hidden_2 = active_kept_v[e] <= 0.0f ? 0.0f : d_active;                        // %31
+      const float d_active = kept.at(e) ? sums[e] * keepScale : 0.0f;                             // %31
+      const float d_hidden_2 = active_kept_v[e] <= 0.0f ? 0.0f : d_active;                        // %32
       sums[e] = d_hidden_2;
     }
   };

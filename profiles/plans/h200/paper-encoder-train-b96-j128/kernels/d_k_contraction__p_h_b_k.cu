@@ -1,22 +1,24 @@
-// d_k_contraction__p_h_b_k    kernel 26 of paper-encoder, forward    (this header is not hashed)
+// d_k_contraction__p_h_b_k    kernel 27 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %46 = contract "hbjk,phbj->phbk" %45, %1
+//   ops        %47 = contract "hbjk,phbj->phbk" %46, %4
 //   space      h=16 b=96 k=128 p=64 | j=128 (reduced)
 //   reads      d_score[h,b,j,k] f16   q[p,h,b,j] f16    75.5 MB
 //   writes     d_k[p,h,b,k] f16    25.2 MB
 //   flop       3.22 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 4    launch <<<132, 384>>>
-//   not fused  contract, bias, contract: F031 forward-and-backward (q_product, d_k)
 //   not fused  softmax_dx, contract: F022 contraction-prologue (d_k)
+//   not fused  contract, contract: F023 beside-contraction (d_k)
 #include "weft/hopper_contraction.cuh"
 
 namespace {
 constexpr weft::Offset h = 16, b = 96, j = 128, k = 128, p = 64;  // extents
+constexpr weft::Offset q_p = 589824;                // stride of q along p
+constexpr weft::Offset q_b = 128;                   // stride of q along b
 constexpr weft::Offset d_k_p = 393216;              // stride of d_k along p
 constexpr weft::Offset d_k_b = 128;                 // stride of d_k along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = p, .n = k, .k = j,
-    .a = {.outer = h * b * j, .k = 1, .batch = j, .isByEngine = true},
+    .a = {.outer = q_p, .k = 1, .batch = q_b, .isByEngine = true},
     .b = {.outer = 1, .k = k, .batch = j * k, .isByEngine = true},
     .strideCm = d_k_p, .batchStrideC = d_k_b, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 4, .splits = 1,

@@ -1,22 +1,24 @@
-// d_q_contraction__p_h_b_j    kernel 27 of paper-encoder, forward    (this header is not hashed)
+// d_q_contraction__p_h_b_j    kernel 28 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %47 = contract "phbk,hbjk->phbj" %3, %45
+//   ops        %48 = contract "phbk,hbjk->phbj" %5, %46
 //   space      p=64 h=16 b=96 j=128 | k=128 (reduced)
 //   reads      k[p,h,b,k] f16   d_score[h,b,j,k] f16    75.5 MB
 //   writes     d_q[p,h,b,j] f16    25.2 MB
 //   flop       3.22 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 1    launch <<<132, 384>>>
-//   not fused  contract, bias, contract: F031 forward-and-backward (k_product, d_q)
 //   not fused  softmax_dx, contract: F022 contraction-prologue (d_q)
+//   not fused  contract, contract: F023 beside-contraction (d_k)
 #include "weft/hopper_contraction.cuh"
 
 namespace {
 constexpr weft::Offset p = 64, h = 16, b = 96, k = 128, j = 128;  // extents
+constexpr weft::Offset k_2_p = 589824;              // stride of k_2 along p
+constexpr weft::Offset k_2_b = 128;                 // stride of k_2 along b
 constexpr weft::Offset d_q_p = 393216;              // stride of d_q along p
 constexpr weft::Offset d_q_b = 128;                 // stride of d_q along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = p, .n = j, .k = k,
-    .a = {.outer = h * b * k, .k = 1, .batch = k, .isByEngine = true},
+    .a = {.outer = k_2_p, .k = 1, .batch = k_2_b, .isByEngine = true},
     .b = {.outer = k, .k = 1, .batch = j * k, .isByEngine = true},
     .strideCm = d_q_p, .batchStrideC = d_q_b, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 1, .splits = 1,

@@ -1,6 +1,6 @@
-// d_v_contraction__w_h_b_k    kernel 23 of paper-encoder, forward    (this header is not hashed)
+// d_v_contraction__w_h_b_k    kernel 24 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %42 = contract "whbj,hbjk->whbk" %41, %8
+//   ops        %43 = contract "whbj,hbjk->whbk" %42, %9
 //   space      w=64 h=16 b=96 k=128 | j=128 (reduced)
 //   reads      d_weighted[w,h,b,j] f16   kept[h,b,j,k] f16    75.5 MB
 //   writes     d_v[w,h,b,k] f16    25.2 MB

@@ -1,6 +1,6 @@
-// d_wq_d_wk_contraction__p_h_i    kernel 29 of paper-encoder, forward    (this header is not hashed)
+// d_wq_d_wk_contraction__p_h_i    kernel 30 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %49 = contract "phbj,bji->phi" %48, %x
+//   ops        %50 = contract "phbj,bji->phi" %49, %x
 //   space      p=64 h=32 i=1024 | b=96 j=128 (reduced)
 //   reads      d_q_d_k[p,h,b,j] f16   x[b,j,i] f16    75.5 MB
 //   writes     d_wq_d_wk[p,h,i] f16    4.19 MB

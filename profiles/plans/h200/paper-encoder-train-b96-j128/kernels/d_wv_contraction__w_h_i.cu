@@ -1,13 +1,13 @@
-// d_wv_contraction__w_h_i    kernel 32 of paper-encoder, forward    (this header is not hashed)
+// d_wv_contraction__w_h_i    kernel 33 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %55 = contract "whbk,bki->whi" %42, %x
+//   ops        %56 = contract "whbk,bki->whi" %43, %x
 //   space      w=64 h=16 i=1024 | b=96 k=128 (reduced)
 //   reads      d_v[w,h,b,k] f16   x[b,k,i] f16    50.3 MB
 //   writes     d_wv[w,h,i] f16    2.10 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 8    launch <<<128, 384>>>
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
-//   not fused  contract, contract: F023 beside-contraction (q_product)
+//   not fused  contract, contract: F023 beside-contraction (q_product_k_product_v_product)
 #include "weft/hopper_contraction.cuh"
 
 namespace {

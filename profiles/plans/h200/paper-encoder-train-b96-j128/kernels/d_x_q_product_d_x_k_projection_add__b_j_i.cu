@@ -1,7 +1,7 @@
-// d_x_q_product_d_x_k_projection_add__b_j_i    kernel 35 of paper-encoder, forward    (this header is not hashed)
+// d_x_q_product_d_x_k_projection_add__b_j_i    kernel 36 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %53 = contract "phi,phbj->bji" %52, %48
-//              %60 = add %59, %53
+//   ops        %54 = contract "phi,phbj->bji" %53, %49
+//              %61 = add %60, %54
 //   space      i=1024 b=96 j=128 | p=64 h=32 (reduced)
 //   reads      wq_wk[p,h,i] f16   d_q_d_k[p,h,b,j] f16   d_x_sum[b,j,i] f16    79.7 MB
 //   writes     d_x[b,j,i] f16    25.2 MB
@@ -32,7 +32,7 @@ d_x_q_product_d_x_k_projection_add_b_j_i(const __grid_constant__ weft::hopper::T
   const auto finish = [=](float (&sums)[8], const float (&d_x_sum_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_x_2 = d_x_sum_v[e] + sums[e];                                                 // %60
+      const float d_x_2 = d_x_sum_v[e] + sums[e];                                                 // %61
       sums[e] = d_x_2;
     }
   };

@@ -1,7 +1,7 @@
-// d_x_v_projection_add__b_j_i    kernel 34 of paper-encoder, forward    (this header is not hashed)
+// d_x_v_projection_add__b_j_i    kernel 35 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %56 = contract "whi,whbk->bki" %wv, %42
-//              %59 = add %37, %56
+//   ops        %57 = contract "whi,whbk->bki" %wv, %43
+//              %60 = add %38, %57
 //   space      i=1024 b=96 k=128 | w=64 h=16 (reduced)
 //   reads      wv[w,h,i] f16   d_v[w,h,b,k] f16   d_residual1[b,k,i] f16    52.4 MB
 //   writes     d_x_sum[b,k,i] f16    25.2 MB
@@ -32,7 +32,7 @@ d_x_v_projection_add_b_j_i(const __grid_constant__ weft::hopper::TensorMap wv_ma
   const auto finish = [=](float (&sums)[8], const float (&d_residual1_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_x_sum_2 = d_residual1_v[e] + sums[e];                                         // %59
+      const float d_x_sum_2 = d_residual1_v[e] + sums[e];                                         // %60
       sums[e] = d_x_sum_2;
     }
   };

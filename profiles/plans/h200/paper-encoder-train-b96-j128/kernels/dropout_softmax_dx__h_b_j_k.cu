@@ -1,7 +1,7 @@
-// dropout_softmax_dx__h_b_j_k    kernel 25 of paper-encoder, forward    (this header is not hashed)
+// dropout_softmax_dx__h_b_j_k    kernel 26 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %44 = dropout %43
-//              %45 = softmax_dx %44, %7 over k
+//   ops        %45 = dropout %44
+//              %46 = softmax_dx %45, %8 over k
 //   space      h=16 b=96 j=128 | k=128 (reduced)
 //   reads      d_kept[h,b,j,k] f16   probability[h,b,j,k] f16    101 MB
 //   writes     d_score[h,b,j,k] f16    50.3 MB
@@ -43,7 +43,7 @@ dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::ha
   const auto probability_v = weft::loadVector<width>(probability + start + at_k);
 #pragma unroll
   for (int e = 0; e < width; ++e) {
-    d_probability.at[e] = kept.at(e) ? d_kept_v.at[e] * keepScale : 0.0f;                         // %44
+    d_probability.at[e] = kept.at(e) ? d_kept_v.at[e] * keepScale : 0.0f;                         // %45
     const float product = d_probability.at[e] * probability_v.at[e];
     total += product;
   }
@@ -52,6 +52,6 @@ dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::ha
   weft::Vec<float, width> d_score_out;
 #pragma unroll
   for (int e = 0; e < width; ++e)
-    d_score_out.at[e] = probability_v.at[e] * (d_probability.at[e] - total);                      // %45
+    d_score_out.at[e] = probability_v.at[e] * (d_probability.at[e] - total);                      // %46
   weft::storeVector<width>(d_score + start + at_k, d_score_out);
 }

@@ -1,9 +1,9 @@
-// hidden_projection_bias_relu_dropout__b_j_u    kernel 9 of paper-encoder, forward    (this header is not hashed)
+// hidden_projection_bias_relu_dropout__b_j_u    kernel 10 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %15 = contract "ui,bji->bju" %w1, %14
-//              %16 = bias %15, %b1
-//              %17 = relu %16
-//              %18 = dropout %17
+//   ops        %16 = contract "ui,bji->bju" %w1, %15
+//              %17 = bias %16, %b1
+//              %18 = relu %17
+//              %19 = dropout %18
 //   space      u=4096 b=96 j=128 | i=1024 (reduced)
 //   reads      w1[u,i] f16   norm1[b,j,i] f16   b1[u] f16    33.6 MB
 //   writes     active_kept[b,j,u] f16    101 MB
@@ -41,9 +41,9 @@ hidden_projection_bias_relu_dropout_b_j_u(const __grid_constant__ weft::hopper::
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float hidden = sums[e] + b1_v[e];                                                     // %16
-      const float active = weft::relu(hidden);                                                    // %17
-      const float active_kept_2 = kept.at(e) ? active * keepScale : 0.0f;                         // %18
+      const float hidden = sums[e] + b1_v[e];                                                     // %17
+      const float active = weft::relu(hidden);                                                    // %18
+      const float active_kept_2 = kept.at(e) ? active * keepScale : 0.0f;                         // %19
       sums[e] = active_kept_2;
     }
   };

@@ -1,8 +1,8 @@
-// layer_norm_dw_dropout_reduce__i    kernel 13 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dw_dropout_reduce__i    kernel 14 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %24, %24 = layer_norm_dw %d_norm2, %22, %23, %23 over b, j
-//              %26 = dropout %25
-//              %27 = reduce %26 over b, j
+//   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
+//              %27 = dropout %26
+//              %28 = reduce %27 over b, j
 //   space      i=1024 | b=96 j=128 (reduced)
 //   reads      d_norm2[b,j,i] f16   residual2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32   d_residual2[b,j,i] f16    75.6 MB
 //   writes     d_gamma2[i] f16   d_beta2[i] f16   d_feed_forward[b,j,i] f16   d_b2[i] f16    25.2 MB
@@ -79,7 +79,7 @@ layer_norm_dw_dropout_reduce_i(const weft::half *__restrict__ d_norm2, const wef
       for (int e = 0; e < width; ++e) {
         const float normalized = (residual2_v.at[e] - mean2_row[n]) * rstd2_row[n];
         const float product = d_norm2_v.at[e] * normalized;
-        d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_v.at[e] * keepScale : 0.0f;           // %26
+        d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_v.at[e] * keepScale : 0.0f;           // %27
         d_gamma2_out.at[e] += product;
         d_beta2_out.at[e] += d_norm2_v.at[e];
         d_b2_out.at[e] += d_feed_forward_out.at[e];

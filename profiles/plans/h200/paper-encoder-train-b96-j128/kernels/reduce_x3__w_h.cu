@@ -1,8 +1,8 @@
-// reduce_x3__w_h    kernel 33 of paper-encoder, forward    (this header is not hashed)
+// reduce_x3__w_h    kernel 34 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %54 = reduce %42 over b, k
-//              %57 = reduce %46 over b, k
+//   ops        %55 = reduce %43 over b, k
 //              %58 = reduce %47 over b, k
+//              %59 = reduce %48 over b, k
 //   space      w=64 h=16 | b=96 k=128 (reduced)
 //   reads      d_v[w,h,b,k] f16   d_k[w,h,b,k] f16   d_q[w,h,b,k] f16    75.5 MB
 //   writes     d_bv[w,h] f16   d_bk[w,h] f16   d_bq[w,h] f16    6.14 kB

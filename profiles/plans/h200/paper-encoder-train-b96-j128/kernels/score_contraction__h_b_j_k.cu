@@ -1,21 +1,25 @@
-// score_contraction__h_b_j_k    kernel 4 of paper-encoder, forward    (this header is not hashed)
+// score_contraction__h_b_j_k    kernel 5 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %6 = contract "phbk,phbj->hbjk" %3, %1
+//   ops        %7 = contract "phbk,phbj->hbjk" %5, %4
 //   space      h=16 b=96 k=128 j=128 | p=64 (reduced)
 //   reads      k[p,h,b,k] f16   q[p,h,b,j] f16    50.3 MB
 //   writes     score[h,b,j,k] f16    50.3 MB
 //   flop       3.22 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
 //   not fused  contract, softmax: F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)
-//   not fused  contract, bias, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+//   not fused  slice, contract: F060 movement-op (q)
 #include "weft/hopper_contraction.cuh"
 
 namespace {
 constexpr weft::Offset p = 64, h = 16, b = 96, k = 128, j = 128;  // extents
+constexpr weft::Offset q_p = 589824;                // stride of q along p
+constexpr weft::Offset q_b = 128;                   // stride of q along b
+constexpr weft::Offset k_2_p = 589824;              // stride of k_2 along p
+constexpr weft::Offset k_2_b = 128;                 // stride of k_2 along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = j, .n = k, .k = p,
-    .a = {.outer = 1, .k = h * b * j, .batch = j, .isByEngine = true},
-    .b = {.outer = 1, .k = h * b * k, .batch = k, .isByEngine = true},
+    .a = {.outer = 1, .k = q_p, .batch = q_b, .isByEngine = true},
+    .b = {.outer = 1, .k = k_2_p, .batch = k_2_b, .isByEngine = true},
     .strideCm = k, .batchStrideC = j * k, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
     .isPingPong = true};

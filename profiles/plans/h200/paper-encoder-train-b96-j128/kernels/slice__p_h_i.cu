@@ -1,6 +1,6 @@
-// slice__p_h_i    kernel 30 of paper-encoder, forward    (this header is not hashed)
+// slice__p_h_i    kernel 31 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %50 = slice %49
+//   ops        %51 = slice %50
 //   space      p=64 h=32 i=1024 h2=16
 //   reads      d_wq_d_wk[p,h,i] f16    4.19 MB
 //   writes     d_wq[p,h2,i] f16    2.10 MB

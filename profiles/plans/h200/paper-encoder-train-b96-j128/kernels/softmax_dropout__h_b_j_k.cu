@@ -1,7 +1,7 @@
-// softmax_dropout__h_b_j_k    kernel 5 of paper-encoder, forward    (this header is not hashed)
+// softmax_dropout__h_b_j_k    kernel 6 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %7 = softmax %6 over k
-//              %8 = dropout %7
+//   ops        %8 = softmax %7 over k
+//              %9 = dropout %8
 //   space      h=16 b=96 j=128 | k=128 (reduced)
 //   reads      score[h,b,j,k] f16    50.3 MB
 //   writes     probability[h,b,j,k] f16   kept[h,b,j,k] f16    101 MB
@@ -77,8 +77,8 @@ softmax_dropout_h_b_j_k(const weft::half *__restrict__ score, weft::half *__rest
     weft::Vec<float, width> kept_out;
 #pragma unroll
     for (int e = 0; e < width; ++e) {
-      probability_out.at[e] = exponential[v].at[e] * inverse;                                     // %7
-      kept_out.at[e] = kept_2.at(e) ? probability_out.at[e] * keepScale : 0.0f;                   // %8
+      probability_out.at[e] = exponential[v].at[e] * inverse;                                     // %8
+      kept_out.at[e] = kept_2.at(e) ? probability_out.at[e] * keepScale : 0.0f;                   // %9
     }
     weft::storeVector<width>(probability + start + at_k, probability_out);
     weft::storeVector<width>(kept + start + at_k, kept_out);

@@ -1,20 +1,22 @@
-// weighted_contraction__w_h_b_j    kernel 6 of paper-encoder, forward    (this header is not hashed)
+// weighted_contraction__w_h_b_j    kernel 7 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %9 = contract "whbk,hbjk->whbj" %5, %8
+//   ops        %10 = contract "whbk,hbjk->whbj" %6, %9
 //   space      w=64 h=16 b=96 j=128 | k=128 (reduced)
 //   reads      v[w,h,b,k] f16   kept[h,b,j,k] f16    75.5 MB
 //   writes     weighted[w,h,b,j] f16    25.2 MB
 //   flop       3.22 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 1    launch <<<132, 384>>>
-//   not fused  contract, bias, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 //   not fused  dropout, contract: F022 contraction-prologue (weighted)
+//   not fused  contract, contract: F023 beside-contraction (weighted)
 #include "weft/hopper_contraction.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 96, k = 128, j = 128;  // extents
+constexpr weft::Offset v_w = 589824;                // stride of v along w
+constexpr weft::Offset v_b = 128;                   // stride of v along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = w, .n = j, .k = k,
-    .a = {.outer = h * b * k, .k = 1, .batch = k, .isByEngine = true},
+    .a = {.outer = v_w, .k = 1, .batch = v_b, .isByEngine = true},
     .b = {.outer = k, .k = 1, .batch = j * k, .isByEngine = true},
     .strideCm = h * b * j, .batchStrideC = j, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 1, .splits = 1,

@@ -1,0 +1,41 @@
+// q_product_k_product_v_projection_bias__p_h_b_j    kernel 1 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %1 = contract "phi,bji->phbj" %0, %x
+//              %3 = bias %1, %2
+//   space      p=64 h=48 b=96 j=128 | i=1024 (reduced)
+//   reads      wq_wk_wv[p,h,i] f16   x[b,j,i] f16   bq_bk_bv[p,h] f16    31.5 MB
+//   writes     q_k_v[p,h,b,j] f16    75.5 MB
+//   flop       77.3 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   fused by   fuse: reduction-consumer
+//   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
+//   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset p = 64, h = 48, i = 1024, b = 96, j = 128;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = p * h, .n = b * j, .k = i,
+    .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+q_product_k_product_v_projection_bias_p_h_b_j(const __grid_constant__ weft::hopper::TensorMap wq_wk_wv_map,
+                                              const __grid_constant__ weft::hopper::TensorMap x_map,
+                                              const weft::half *__restrict__ bq_bk_bv,
+                                              const __grid_constant__ weft::hopper::TensorMap q_k_v_map) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  const auto finish = [=](float (&sums)[8], const float (&bq_bk_bv_v)[8], const weft::hopper::Fragment &at) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float q_k_v_2 = sums[e] + bq_bk_bv_v[e];                                              // %3
+      sums[e] = q_k_v_2;
+    }
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&wq_wk_wv_map, nullptr}, {&x_map, nullptr},
+      {&q_k_v_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::RowOperand<weft::half>{bq_bk_bv}, finish);
+}
