@@ -69,6 +69,13 @@ Golden hopperFusedGolden() {
   return {"product_bias_dropout_residual_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// What begins a feed-forward layer in training: what GELU reads is a second output.
+Golden hopperKeptGolden() {
+  const Kernel kernel = samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
+  return {"product_bias_gelu_kept_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// And on the tensor cores of sm_80.
 Golden ampereGolden() {
   const std::map<char, int64_t> extents{{'b', 7}, {'h', 16}, {'i', 1024}, {'j', 511}, {'p', 64}};
@@ -119,6 +126,7 @@ std::vector<Golden> goldens() {
       hopperGolden(true),
       hopperSplitGolden(),
       hopperFusedGolden(),
+      hopperKeptGolden(),
       ampereGolden(),
   };
 }
