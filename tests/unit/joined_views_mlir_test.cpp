@@ -417,7 +417,7 @@ TEST_CASE("nothing has gaps where every kernel must have a row of its own") {
 TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   const Body &body = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name);
   const Written before(textOf(body), body.pins);
-  const ProfileSpace space = partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {});
+  const ProfileSpace space = partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
   REQUIRE_FALSE(space.items.empty());
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   for (const ProfileItem &item : space.items) {

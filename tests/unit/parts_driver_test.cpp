@@ -245,7 +245,7 @@ TEST_CASE("a profile for plans in parts has every kernel of theirs once") {
     runInParts(parts.planned, parts.viewOf, {.count = count, .prices = model.get()});
     plans.push_back(parts.planned);
   }
-  const ProfileSpace space = partsSpace(plans, *model, {});
+  const ProfileSpace space = partsSpace(plans, *model, {}, "sm_90a");
   std::vector<Kernel> softmaxes, contractions;
   for (const ProfileKernelSpace &one : space.kernels) (contractionValues(one.kernel) ? contractions : softmaxes).push_back(one.kernel);
   REQUIRE(softmaxes.size() == 2);  // on a batch, and on a head of all batches
@@ -254,6 +254,21 @@ TEST_CASE("a profile for plans in parts has every kernel of theirs once") {
   CHECK(space.items.size() >= 8);
   std::set<std::string> lines;
   for (const ProfileItem &item : space.items) CHECK(lines.insert(item.subject + item.line).second);
+}
+
+TEST_CASE("what was measured of an older text is measured again, as it was chosen") {
+  const auto analytic = analyticCostModel(findDevice("h200"));
+  Attention whole(*analytic);
+  ChosenKernel &softmax = whole.planned.kernels[1];
+  softmax.cost.measured = true;
+  softmax.cost.source = sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
+  CHECK(partsSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
+  softmax.cost.source = "0123456789abcdef";
+  const ProfileSpace space = partsSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");
+  REQUIRE(space.items.size() == 1);
+  CHECK(space.items.front().again);
+  CHECK(space.items.front().configuration == softmax.configuration);
+  CHECK(space.kernels[space.items.front().kernel].kernel.name == softmax.kernel.name);
 }
 
 TEST_CASE("no parts along what is reduced, compared or drawn from another origin") {

@@ -1,6 +1,7 @@
 // Kernels on parts, without duplicates; see PartsSpace.h.
 #include "tools/driver/PartsSpace.h"
 
+#include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/LibraryProduct.h"
 #include "kernel/Profile.h"
@@ -15,11 +16,19 @@ namespace {
 
 class Collector {
 public:
-  Collector(const CostModel &model, const ProfileSpaceOptions &options) : model(model) { space.options = options; }
+  Collector(const CostModel &model, const ProfileSpaceOptions &options, const std::string &architecture)
+      : model(model), architecture(architecture) {
+    space.options = options;
+  }
 
-  void add(const ChosenKernel &chosen) {
-    if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) addProduct(chosen);
-    else if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) addKernel(chosen);
+  /// `isSpecial`: no other row serves it.
+  void add(const ChosenKernel &chosen, bool isSpecial) {
+    if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) {
+      if (isSpecial) addProduct(chosen);
+    } else if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) {
+      if (isSpecial) addKernel(chosen);
+      if (isOfOlderText(chosen)) addAgain(chosen);
+    }
   }
 
   ProfileSpace space;
@@ -28,6 +37,24 @@ private:
   void addProduct(const ChosenKernel &chosen) {
     ProfileProduct product = profileProduct(chosen.kernel, chosen.configuration, model.cost(chosen.kernel, chosen.configuration).seconds);
     if (seen.insert(product.subject + product.place).second) space.products.push_back(std::move(product));
+  }
+
+  bool isOfOlderText(const ChosenKernel &chosen) const {
+    if (!chosen.cost.measured || chosen.cost.source == Cost().source) return false;
+    return chosen.cost.stale || chosen.cost.source != sourceHash(codegen::emit(chosen.kernel, chosen.configuration, architecture).text);
+  }
+
+  void addAgain(const ChosenKernel &chosen) {
+    ProfileItem item{.kernel = space.kernels.size(), .configuration = chosen.configuration, .subject = profileHash(subjectOf(chosen.kernel, chosen.configuration).text),
+                     .line = configurationLine(chosen.kernel, chosen.configuration), .modelled = model.cost(chosen.kernel, chosen.configuration).seconds, .again = true};
+    const auto same = std::ranges::find_if(space.items, [&](const ProfileItem &one) { return one.subject == item.subject && one.line == item.line; });
+    if (same != space.items.end()) {
+      same->again = true;
+      return;
+    }
+    seen.insert(item.subject + item.line);
+    space.kernels.push_back({.kernel = chosen.kernel, .name = wholeNameOf(chosen), .legal = 1, .combinations = 1, .layouts = 1, .configurations = 1});
+    space.items.push_back(std::move(item));
   }
 
   void addKernel(const ChosenKernel &chosen) {
@@ -59,17 +86,20 @@ private:
   static std::string wholeNameOf(const ChosenKernel &chosen) { return chosen.kernel.name.substr(0, chosen.kernel.name.find("__")); }
 
   const CostModel &model;
+  const std::string &architecture;
   std::set<std::string> seen;
 };
 
 }  // namespace
 
-ProfileSpace partsSpace(const std::vector<PlannedKernels> &plans, const CostModel &model, const ProfileSpaceOptions &options) {
-  Collector collector(model, options);
+ProfileSpace partsSpace(const std::vector<PlannedKernels> &plans, const CostModel &model, const ProfileSpaceOptions &options,
+                        const std::string &architecture) {
+  Collector collector(model, options, architecture);
   for (const PlannedKernels &planned : plans)
-    for (size_t kernel = 0; kernel < planned.kernels.size(); ++kernel)
-      if (planned.plan.kernels[kernel].part || hasGaps(planned.kernels[kernel].kernel, planned.kernels[kernel].configuration))
-        collector.add(planned.kernels[kernel]);
+    for (size_t kernel = 0; kernel < planned.kernels.size(); ++kernel) {
+      const ChosenKernel &chosen = planned.kernels[kernel];
+      collector.add(chosen, planned.plan.kernels[kernel].part || hasGaps(chosen.kernel, chosen.configuration));
+    }
   std::ranges::stable_sort(collector.space.items, {}, &ProfileItem::rank);
   return std::move(collector.space);
 }

@@ -111,7 +111,7 @@ private:
     for (size_t i = 0; i < space.items.size(); ++i) {
       const ProfileItem &item = space.items[i];
       const auto kernel = have.kernels.find(item.subject);
-      if (kernel != have.kernels.end())
+      if (kernel != have.kernels.end() && !item.again)
         if (const auto row = kernel->second.rows.find(item.line); row != kernel->second.rows.end() && isCurrent(row->second, item.line)) continue;
       pendingItems.push_back(i);
     }

@@ -159,7 +159,7 @@ ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile)
       if (error.kind != ErrorKind::unsupported) throw;  // not in so many
     }
   }
-  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space);
+  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space, target.architecture());
 }
 
 struct MeasuredSpace {
@@ -276,7 +276,7 @@ Action addProfile(CLI::App &command) {
   command.add_option("--knob-factor", flags->space.knobFactor, "measure knobs within this factor of their layouts' best modelled time")
       ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
   command.add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")->capture_default_str()->type_name("N");
-  command.add_flag("--parts-only", flags->partsOnly, "measure only what plans in parts need, of the plan that --profile chooses");
+  command.add_flag("--parts-only", flags->partsOnly, "measure only what no other row serves, of the plan that --profile chooses: parts, gaps, and what was measured of an older text");
   command.add_flag("--dry-run", flags->dryRun, "say what would be measured, and what the model prunes");
   command.require_subcommand(0, 1);
   Moves moves;
