@@ -112,7 +112,9 @@ private:
       const ProfileItem &item = space.items[i];
       const auto kernel = have.kernels.find(item.subject);
       if (kernel != have.kernels.end() && !item.again)
-        if (const auto row = kernel->second.rows.find(item.line); row != kernel->second.rows.end() && isCurrent(row->second, item.line)) continue;
+        if (const auto row = kernel->second.rows.find(item.line); row != kernel->second.rows.end() && isCurrent(row->second, item.line) &&
+                                                                  !(options.again && isNearBest(row->second, kernel->second) && isOfOlderText(item, row->second)))
+          continue;
       pendingItems.push_back(i);
     }
     for (size_t i = 0; i < space.products.size(); ++i) {
@@ -125,6 +127,21 @@ private:
       if (!isMeasured) pendingProducts.push_back(i);
     }
     outcome.skipped = space.items.size() + space.products.size() - pendingItems.size() - pendingProducts.size();
+  }
+
+  /// What was much slower than another configuration will not be the best by a change of text.
+  static bool isNearBest(const ProfileRow &row, const ProfileKernel &kernel) {
+    constexpr double near = 1.2;
+    if (row.status != RowStatus::measured) return false;
+    return std::ranges::none_of(kernel.rows, [&](const auto &other) { return other.second.status == RowStatus::measured && row.seconds > near * other.second.seconds; });
+  }
+
+  bool isOfOlderText(const ProfileItem &item, const ProfileRow &row) const {
+    try {
+      return row.source != sourceHash(codegen::emit(space.kernels[item.kernel].kernel, item.configuration, options.architecture).text);
+    } catch (const Error &) {
+      return true;  // it is said again why it cannot be emitted
+    }
   }
 
   void stop() {

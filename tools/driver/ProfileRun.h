@@ -26,6 +26,7 @@ struct ProfileRunOptions {
   std::string architecture;                ///< to emit for
   int gpus = 1;
   double budgetSeconds = 0;                ///< 0: until all is measured
+  bool again = false;                      ///< also what is near its kernel's best by a row of another text than is emitted now
   std::atomic<bool> *interrupted = nullptr;  ///< set by a signal handler
   /// Both end early once `cancelled` is true, within seconds, with what they have.
   std::function<std::unique_ptr<runtime::Measurer>(int gpu, const std::atomic<bool> &cancelled)> startMeasurer;

@@ -30,7 +30,7 @@ struct ProfileFlags {
   std::string store, gpus = "1";
   double budgetSeconds = 0;
   int timeoutSeconds = 60;
-  bool dryRun = false, partsOnly = false;
+  bool dryRun = false, partsOnly = false, again = false;
   ProfileSpaceOptions space;
 };
 
@@ -175,7 +175,7 @@ MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space, cons
   ProfileConsole console;
   const InterruptGuard guard;
   ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = budgetSeconds,
-                            .interrupted = &interrupted,
+                            .again = flags.again, .interrupted = &interrupted,
                             .startMeasurer = [&](int gpu, const std::atomic<bool> &cancelled) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled); },
                             .build = buildQuietly, .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
   ProfileOutcome outcome = runProfile(space, store, options);
@@ -276,6 +276,7 @@ Action addProfile(CLI::App &command) {
   command.add_option("--knob-factor", flags->space.knobFactor, "measure knobs within this factor of their layouts' best modelled time")
       ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
   command.add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")->capture_default_str()->type_name("N");
+  command.add_flag("--again", flags->again, "measure also what is within 20% of a kernel's best by a row of an older text");
   command.add_flag("--parts-only", flags->partsOnly, "measure only what no other row serves, of the plan that --profile chooses: parts, gaps, and what was measured of an older text");
   command.add_flag("--dry-run", flags->dryRun, "say what would be measured, and what the model prunes");
   command.require_subcommand(0, 1);
