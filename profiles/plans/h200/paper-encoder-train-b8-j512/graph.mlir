@@ -57,7 +57,7 @@ module {
       %kept_6 = weft.dropout %probability_5 {p = 0.1, stream = 0} : !hbjk
       weft.yield %probability_5, %kept_6 : !hbjk, !hbjk
     }
-    %weighted = weft.kernel @weighted_contraction (%v_4 = %v : !whbk, %kept_5 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %weighted = weft.kernel @weighted_contraction (%v_4 = %v : !whbk, %kept_5 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, staging = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %weighted_6 = weft.contract "whbk,hbjk->whbj" %v_4, %kept_5 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_6 : !whbj
     }
@@ -156,11 +156,11 @@ module {
       %d_bo_5 = weft.reduce sum %d_attention_4 over b, j : !bji -> !i
       weft.yield %d_bo_5 : !i
     }
-    %d_wo = weft.kernel @d_wo_contraction (%d_attention_4 = %d_attention : !bji, %weighted_5 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_wo = weft.kernel @d_wo_contraction (%d_attention_4 = %d_attention : !bji, %weighted_5 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 0 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 17 : i64, workspace_bytes = 0 : i64}} {
       %d_wo_6 = weft.contract "bji,whbj->whi" %d_attention_4, %weighted_5 : !bji, !whbj -> !whi
       weft.yield %d_wo_6 : !whi
     }
-    %d_v = weft.kernel @d_v_contraction (%d_weighted_4 = %d_weighted : !whbj, %kept_5 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_v = weft.kernel @d_v_contraction (%d_weighted_4 = %d_weighted : !whbj, %kept_5 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, staging = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_v_6 = weft.contract "whbj,hbjk->whbk" %d_weighted_4, %kept_5 : !whbj, !hbjk -> !whbk
       weft.yield %d_v_6 : !whbk
     }
@@ -173,11 +173,11 @@ module {
       %d_score_6 = weft.softmax_dx %d_probability, %probability_5 over k : !hbjk
       weft.yield %d_score_6 : !hbjk
     }
-    %d_k = weft.kernel @d_k_contraction (%d_score_4 = %d_score : !hbjk, %q_5 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [196608, 4096, 512, 1] -> [p, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_k = weft.kernel @d_k_contraction (%d_score_4 = %d_score : !hbjk, %q_5 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [196608, 4096, 512, 1] -> [p, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, staging = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_k_6 = weft.contract "hbjk,phbj->phbk" %d_score_4, %q_5 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
       weft.yield %d_k_6 : !phbk
     }
-    %d_q = weft.kernel @d_q_contraction (%k_4 = %k : !phbk, %d_score_5 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_q = weft.kernel @d_q_contraction (%k_4 = %k : !phbk, %d_score_5 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, staging = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_q_6 = weft.contract "phbk,hbjk->phbj" %k_4, %d_score_5 {scale = 0.125} : !phbk, !hbjk -> !phbj1
       weft.yield %d_q_6 : !phbj1
     }

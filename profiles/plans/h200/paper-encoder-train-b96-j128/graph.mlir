@@ -8,11 +8,9 @@
 !ph1 = tensor<64x48xf16, #weft.axes<p, h>>
 !phbj = tensor<64x48x96x128xf16, #weft.axes<p, h, b, j>>
 !phbj1 = tensor<64x16x96x128xf16, #weft.axes<p, h, b, j>>
-!phbj2 = tensor<64x32x96x128xf16, #weft.axes<p, h, b, j>>
 !phbk = tensor<64x16x96x128xf16, #weft.axes<p, h, b, k>>
 !phi = tensor<64x16x1024xf16, #weft.axes<p, h, i>>
 !phi1 = tensor<64x48x1024xf16, #weft.axes<p, h, i>>
-!phi2 = tensor<64x32x1024xf16, #weft.axes<p, h, i>>
 !u = tensor<4096xf16, #weft.axes<u>>
 !ui = tensor<4096x1024xf16, #weft.axes<u, i>>
 !wh = tensor<64x16xf16, #weft.axes<w, h>>
@@ -29,10 +27,10 @@ module {
       %bq_bk_bv_5 = weft.concat %bq_2, %bk_3, %bv_4 {axis = h} : !ph, !ph, !wh -> !ph1
       weft.yield %bq_bk_bv_5 : !ph1
     }
-    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_2 = %wq_wk_wv : !phi1, %x_3 = %x : !bji, %bq_bk_bv_4 = %bq_bk_bv : !ph1) -> !phbj layouts ([p, h, i], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %q_product_k_product_v_product = weft.contract "phi,bji->phbj" %wq_wk_wv_2, %x_3 : !phi1, !bji -> !phbj
-      %q_k_v_5 = weft.bias %q_product_k_product_v_product, %bq_bk_bv_4 along (p, h) : !phbj, !ph1
-      weft.yield %q_k_v_5 : !phbj
+    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_3 = %wq_wk_wv : !phi1, %x_4 = %x : !bji, %bq_bk_bv_5 = %bq_bk_bv : !ph1) -> !phbj layouts ([p, h, i], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+      %q_product_k_product_v_product = weft.contract "phi,bji->phbj" %wq_wk_wv_3, %x_4 : !phi1, !bji -> !phbj
+      %q_k_v_6 = weft.bias %q_product_k_product_v_product, %bq_bk_bv_5 along (p, h) : !phbj, !ph1
+      weft.yield %q_k_v_6 : !phbj
     }
     %q = weft.kernel @slice (%q_k_v_2 = %q_k_v : !phbj) -> !phbj1 layouts ([p, h, b, j] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {family = "view"}} {
       %q_3 = weft.slice %q_k_v_2 {axis = h, size = 16, start = 0} : !phbj -> !phbj1
@@ -46,7 +44,7 @@ module {
       %v_3 = weft.slice %q_k_v_2 {axis = h, size = 16, start = 32} : !phbj -> !whbk
       weft.yield %v_3 : !whbk
     }
-    %score = weft.kernel @score_contraction (%k_2 = %k : !phbk, %q_3 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %score = weft.kernel @score_contraction (%k_2 = %k : !phbk, %q_3 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %score_4 = weft.contract "phbk,phbj->hbjk" %k_2, %q_3 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
       weft.yield %score_4 : !hbjk
     }
@@ -55,7 +53,7 @@ module {
       %kept_4 = weft.dropout %probability_3 {p = 0.1, stream = 0} : !hbjk
       weft.yield %probability_3, %kept_4 : !hbjk, !hbjk
     }
-    %weighted = weft.kernel @weighted_contraction (%v_2 = %v : !whbk, %kept_3 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %weighted = weft.kernel @weighted_contraction (%v_2 = %v : !whbk, %kept_3 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %weighted_4 = weft.contract "whbk,hbjk->whbj" %v_2, %kept_3 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_4 : !whbj
     }
@@ -96,9 +94,9 @@ module {
       %norm2_8, %mean2_9, %rstd2_10 = weft.layer_norm %residual2_7, %gamma2_5, %beta2_6 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
       weft.yield %residual2_7, %norm2_8, %mean2_9, %rstd2_10 : !bji, !bji, !f32_bj, !f32_bj
     }
-    %wq_wk = weft.kernel @concat_3 (%wq_2 = %wq : !phi, %wk_3 = %wk : !phi) -> !phi2 layouts ([p, h, i], [p, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
-      %wq_wk_4 = weft.concat %wq_2, %wk_3 {axis = h} : !phi -> !phi2
-      weft.yield %wq_wk_4 : !phi2
+    %wq_wk_wv_2 = weft.kernel @concat_3 (%wq_2 = %wq : !phi, %wk_3 = %wk : !phi, %wv_4 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
+      %wq_wk_wv_5 = weft.concat %wq_2, %wk_3, %wv_4 {axis = h} : !phi, !phi, !whi -> !phi1
+      weft.yield %wq_wk_wv_5 : !phi1
     }
     %d_residual2 = weft.kernel @layer_norm_dx (%d_norm2_2 = %d_norm2 : !bji, %residual2_3 = %residual2 : !bji, %gamma2_4 = %gamma2 : !i, %mean2_5 = %mean2 : !f32_bj, %rstd2_6 = %rstd2 : !f32_bj) -> !bji layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 4 : i64}} {
       %d_residual2_7 = weft.layer_norm_dx %d_norm2_2, %residual2_3, %gamma2_4, %mean2_5, %rstd2_6 over i : !bji, !bji, !i, !f32_bj, !f32_bj
@@ -130,7 +128,7 @@ module {
       %d_norm1_5 = weft.add %d_residual2_4, %d_norm1_hidden_product : !bji
       weft.yield %d_norm1_5 : !bji
     }
-    %d_gamma1, %d_beta1 = weft.kernel @layer_norm_dw (%d_norm1_2 = %d_norm1 : !bji, %residual1_3 = %residual1 : !bji, %mean1_4 = %mean1 : !f32_bj, %rstd1_5 = %rstd1 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 16 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 512 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+    %d_gamma1, %d_beta1 = weft.kernel @layer_norm_dw (%d_norm1_2 = %d_norm1 : !bji, %residual1_3 = %residual1 : !bji, %mean1_4 = %mean1 : !f32_bj, %rstd1_5 = %rstd1 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 512 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 8 : i64}} {
       %d_gamma1_6, %d_beta1_7 = weft.layer_norm_dw %d_norm1_2, %residual1_3, %mean1_4, %rstd1_5 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
       weft.yield %d_gamma1_6, %d_beta1_7 : !i, !i
     }
@@ -147,15 +145,15 @@ module {
       %d_wo_4 = weft.contract "bji,whbj->whi" %d_attention_2, %weighted_3 : !bji, !whbj -> !whi
       weft.yield %d_wo_4 : !whi
     }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_0 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([w, h, i], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_0 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_weighted_4 = weft.contract "whi,bji->whbj" %wo_2, %d_attention_3 : !whi, !bji -> !whbj
       weft.yield %d_weighted_4 : !whbj
     }
-    %d_v = weft.kernel @d_v_contraction (%d_weighted_2 = %d_weighted : !whbj, %kept_3 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_v = weft.kernel @d_v_contraction (%d_weighted_2 = %d_weighted : !whbj, %kept_3 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_v_4 = weft.contract "whbj,hbjk->whbk" %d_weighted_2, %kept_3 : !whbj, !hbjk -> !whbk
       weft.yield %d_v_4 : !whbk
     }
-    %d_kept = weft.kernel @d_kept_contraction (%v_2 = %v : !whbk, %d_weighted_3 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_kept = weft.kernel @d_kept_contraction (%v_2 = %v : !whbk, %d_weighted_3 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_kept_4 = weft.contract "whbk,whbj->hbjk" %v_2, %d_weighted_3 : !whbk, !whbj -> !hbjk
       weft.yield %d_kept_4 : !hbjk
     }
@@ -164,49 +162,44 @@ module {
       %d_score_4 = weft.softmax_dx %d_probability, %probability_3 over k : !hbjk
       weft.yield %d_score_4 : !hbjk
     }
-    %d_k = weft.kernel @d_k_contraction (%d_score_2 = %d_score : !hbjk, %q_3 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [589824, 12288, 128, 1] -> [p, h, b, k] strides [393216, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_k = weft.kernel @d_k_contraction (%d_score_2 = %d_score : !hbjk, %q_3 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [589824, 12288, 128, 1] -> [p, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_k_4 = weft.contract "hbjk,phbj->phbk" %d_score_2, %q_3 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
       weft.yield %d_k_4 : !phbk
     }
-    %d_q = weft.kernel @d_q_contraction (%k_2 = %k : !phbk, %d_score_3 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [p, h, b, j] strides [393216, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_q = weft.kernel @d_q_contraction (%k_2 = %k : !phbk, %d_score_3 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_q_4 = weft.contract "phbk,hbjk->phbj" %k_2, %d_score_3 {scale = 0.125} : !phbk, !hbjk -> !phbj1
       weft.yield %d_q_4 : !phbj1
     }
-    %d_q_d_k = weft.kernel @concat_4 (%d_q_2 = %d_q : !phbj1, %d_k_3 = %d_k : !phbk) -> !phbj2 layouts ([p, h, b, j] strides [393216, 12288, 128, 1], [p, h, b, k] strides [393216, 12288, 128, 1] offset 196608 -> [p, h, b, j]) attributes {config = {family = "view"}} {
-      %d_q_d_k_4 = weft.concat %d_q_2, %d_k_3 {axis = h} : !phbj1, !phbk -> !phbj2
-      weft.yield %d_q_d_k_4 : !phbj2
+    %d_q_d_k_d_v = weft.kernel @concat_4 (%d_q_2 = %d_q : !phbj1, %d_k_3 = %d_k : !phbk, %d_v_4 = %d_v : !whbk) -> !phbj layouts ([p, h, b, j] strides [589824, 12288, 128, 1], [p, h, b, k] strides [589824, 12288, 128, 1] offset 196608, [w, h, b, k] strides [589824, 12288, 128, 1] offset 393216 -> [p, h, b, j]) attributes {config = {family = "view"}} {
+      %d_q_d_k_d_v_5 = weft.concat %d_q_2, %d_k_3, %d_v_4 {axis = h} : !phbj1, !phbk, !whbk -> !phbj
+      weft.yield %d_q_d_k_d_v_5 : !phbj
     }
-    %d_wq_d_wk = weft.kernel @d_wq_d_wk_contraction (%d_q_d_k_2 = %d_q_d_k : !phbj2, %x_3 = %x : !bji) -> !phi2 layouts ([p, h, b, j], [b, j, i] -> [p, h, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 64 : i64, tile_n = 256 : i64}} {
-      %d_wq_d_wk_4 = weft.contract "phbj,bji->phi" %d_q_d_k_2, %x_3 : !phbj2, !bji -> !phi2
-      weft.yield %d_wq_d_wk_4 : !phi2
+    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_2_2 = %wq_wk_wv_2 : !phi1, %d_q_d_k_d_v_3 = %d_q_d_k_d_v : !phbj, %d_residual1_4 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_x_q_product_d_x_k_product_d_x_v_product = weft.contract "phi,phbj->bji" %wq_wk_wv_2_2, %d_q_d_k_d_v_3 : !phi1, !phbj -> !bji
+      %d_x_5 = weft.add %d_residual1_4, %d_x_q_product_d_x_k_product_d_x_v_product : !bji
+      weft.yield %d_x_5 : !bji
     }
-    %d_wq = weft.kernel @slice_4 (%d_wq_d_wk_2 = %d_wq_d_wk : !phi2) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wq_3 = weft.slice %d_wq_d_wk_2 {axis = h, size = 16, start = 0} : !phi2 -> !phi
+    %d_wq_d_wk_d_wv = weft.kernel @d_wq_d_wk_d_wv_contraction (%d_q_d_k_d_v_2 = %d_q_d_k_d_v : !phbj, %x_3 = %x : !bji) -> !phi1 layouts ([p, h, b, j], [b, j, i] -> [p, h, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 495 : i64, workspace_bytes = 0 : i64}} {
+      %d_wq_d_wk_d_wv_4 = weft.contract "phbj,bji->phi" %d_q_d_k_d_v_2, %x_3 : !phbj, !bji -> !phi1
+      weft.yield %d_wq_d_wk_d_wv_4 : !phi1
+    }
+    %d_wq = weft.kernel @slice_4 (%d_wq_d_wk_d_wv_2 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wq_3 = weft.slice %d_wq_d_wk_d_wv_2 {axis = h, size = 16, start = 0} : !phi1 -> !phi
       weft.yield %d_wq_3 : !phi
     }
-    %d_wk = weft.kernel @slice_5 (%d_wq_d_wk_2 = %d_wq_d_wk : !phi2) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wk_3 = weft.slice %d_wq_d_wk_2 {axis = h, size = 16, start = 16} : !phi2 -> !phi
+    %d_wk = weft.kernel @slice_5 (%d_wq_d_wk_d_wv_2 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wk_3 = weft.slice %d_wq_d_wk_d_wv_2 {axis = h, size = 16, start = 16} : !phi1 -> !phi
       weft.yield %d_wk_3 : !phi
     }
-    %d_wv = weft.kernel @d_wv_contraction (%d_v_2 = %d_v : !whbk, %x_3 = %x : !bji) -> !whi layouts ([w, h, b, k], [b, j, i] -> [w, h, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
-      %d_wv_4 = weft.contract "whbk,bki->whi" %d_v_2, %x_3 : !whbk, !bji -> !whi
-      weft.yield %d_wv_4 : !whi
+    %d_wv = weft.kernel @slice_6 (%d_wq_d_wk_d_wv_2 = %d_wq_d_wk_d_wv : !phi1) -> !whi layouts ([p, h, i] -> [w, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wv_3 = weft.slice %d_wq_d_wk_d_wv_2 {axis = h, size = 16, start = 32} : !phi1 -> !whi
+      weft.yield %d_wv_3 : !whi
     }
-    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_2 = %d_v : !whbk, %d_k_3 = %d_k : !phbk, %d_q_4 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k], [p, h, b, k] strides [393216, 12288, 128, 1], [p, h, b, j] strides [393216, 12288, 128, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 512 : i64, threads_per_row = 512 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_2 = %d_v : !whbk, %d_k_3 = %d_k : !phbk, %d_q_4 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 512 : i64, threads_per_row = 512 : i64, vector_axis = "k", vector_width = 8 : i64}} {
       %d_bv_5 = weft.reduce sum %d_v_2 over b, k : !whbk -> !wh
       %d_bk_6 = weft.reduce sum %d_k_3 over b, k : !phbk -> !ph
       %d_bq_7 = weft.reduce sum %d_q_4 over b, j : !phbj1 -> !ph
       weft.yield %d_bv_5, %d_bk_6, %d_bq_7 : !wh, !ph, !ph
-    }
-    %d_x_sum = weft.kernel @d_x_v_projection_add (%wv_2 = %wv : !whi, %d_v_3 = %d_v : !whbk, %d_residual1_4 = %d_residual1 : !bji) -> !bji layouts ([w, h, i], [w, h, b, k], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %d_x_v_product = weft.contract "whi,whbk->bki" %wv_2, %d_v_3 : !whi, !whbk -> !bji
-      %d_x_sum_5 = weft.add %d_residual1_4, %d_x_v_product : !bji
-      weft.yield %d_x_sum_5 : !bji
-    }
-    %d_x = weft.kernel @d_x_q_product_d_x_k_projection_add (%wq_wk_2 = %wq_wk : !phi2, %d_q_d_k_3 = %d_q_d_k : !phbj2, %d_x_sum_4 = %d_x_sum : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %d_x_q_product_d_x_k_product = weft.contract "phi,phbj->bji" %wq_wk_2, %d_q_d_k_3 : !phi2, !phbj2 -> !bji
-      %d_x_5 = weft.add %d_x_sum_4, %d_x_q_product_d_x_k_product : !bji
-      weft.yield %d_x_5 : !bji
     }
     weft.return %norm2, %d_x, %d_wq, %d_bq, %d_wk, %d_bk, %d_wv, %d_bv, %d_wo, %d_bo, %d_gamma1, %d_beta1, %d_w1, %d_b1, %d_w2, %d_b2, %d_gamma2, %d_beta2 : !bji, !bji, !phi, !ph, !phi, !ph, !whi, !wh, !whi, !i, !i, !i, !ui, !u, !iu, !i, !i, !i
   }

@@ -5,7 +5,7 @@
 //   reads      d_weighted[w,h,b,j] f16   kept[h,b,j,k] f16    75.5 MB
 //   writes     d_v[w,h,b,k] f16    8.39 MB
 //   flop       4.29 Gflop
-//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 64 x 64, 12 stages, 1 staged panels, raster 8    launch <<<132, 384>>>
 //   not fused  dropout, contract: F022 contraction-prologue (d_v)
 //   not fused  contract, contract: F023 beside-contraction (weighted)
 #include "weft/hopper_contraction.cuh"
@@ -19,7 +19,7 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = h * b * j, .k = 1, .batch = j, .isByEngine = true},
     .b = {.outer = 1, .k = k, .batch = j * k, .isByEngine = true},
     .strideCm = d_v_w, .batchStrideC = d_v_b, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 64, .n = 64, .stages = 12, .staging = 1, .rasterM = 8, .splits = 1,
     .isPingPong = true};
 }  // namespace
 
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 d_v_contraction_w_h_b_k(const __grid_constant__ weft::hopper::TensorMap d_weighted_map,
                         const __grid_constant__ weft::hopper::TensorMap kept_map,
                         const __grid_constant__ weft::hopper::TensorMap d_v_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr},
       {&d_v_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -5,7 +5,7 @@
 //   reads      v[w,h,b,k] f16   d_weighted[w,h,b,j] f16    50.3 MB
 //   writes     d_kept[h,b,j,k] f16    50.3 MB
 //   flop       3.22 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 1    launch <<<132, 384>>>
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/hopper_contraction.cuh"
@@ -19,7 +19,7 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = 1, .k = h * b * j, .batch = j, .isByEngine = true},
     .b = {.outer = 1, .k = v_w, .batch = v_b, .isByEngine = true},
     .strideCm = k, .batchStrideC = j * k, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 1, .splits = 1,
     .isPingPong = true};
 }  // namespace
 

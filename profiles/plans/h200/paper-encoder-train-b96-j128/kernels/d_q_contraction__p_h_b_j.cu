@@ -5,7 +5,7 @@
 //   reads      k[p,h,b,k] f16   d_score[h,b,j,k] f16    75.5 MB
 //   writes     d_q[p,h,b,j] f16    25.2 MB
 //   flop       3.22 Gflop
-//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 1    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 64 x 64, 12 stages, 1 staged panels, raster 8    launch <<<132, 384>>>
 //   not fused  softmax_dx, contract: F022 contraction-prologue (d_q)
 //   not fused  contract, contract: F023 beside-contraction (d_k)
 #include "weft/hopper_contraction.cuh"
@@ -14,14 +14,14 @@ namespace {
 constexpr weft::Offset p = 64, h = 16, b = 96, k = 128, j = 128;  // extents
 constexpr weft::Offset k_2_p = 589824;              // stride of k_2 along p
 constexpr weft::Offset k_2_b = 128;                 // stride of k_2 along b
-constexpr weft::Offset d_q_p = 393216;              // stride of d_q along p
+constexpr weft::Offset d_q_p = 589824;              // stride of d_q along p
 constexpr weft::Offset d_q_b = 128;                 // stride of d_q along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = p, .n = j, .k = k,
     .a = {.outer = k_2_p, .k = 1, .batch = k_2_b, .isByEngine = true},
     .b = {.outer = k, .k = 1, .batch = j * k, .isByEngine = true},
     .strideCm = d_q_p, .batchStrideC = d_q_b, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 1, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 64, .n = 64, .stages = 12, .staging = 1, .rasterM = 8, .splits = 1,
     .isPingPong = true};
 constexpr float scale = 0.125f;
 }  // namespace
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 d_q_contraction_p_h_b_j(const __grid_constant__ weft::hopper::TensorMap k_2_map,
                         const __grid_constant__ weft::hopper::TensorMap d_score_map,
                         const __grid_constant__ weft::hopper::TensorMap d_q_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

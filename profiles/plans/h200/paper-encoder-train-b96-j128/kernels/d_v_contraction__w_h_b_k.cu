@@ -5,19 +5,21 @@
 //   reads      d_weighted[w,h,b,j] f16   kept[h,b,j,k] f16    75.5 MB
 //   writes     d_v[w,h,b,k] f16    25.2 MB
 //   flop       3.22 Gflop
-//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 64 x 64, 12 stages, 1 staged panels, raster 8    launch <<<132, 384>>>
 //   not fused  dropout, contract: F022 contraction-prologue (d_v)
 //   not fused  contract, contract: F023 beside-contraction (weighted)
 #include "weft/hopper_contraction.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 96, j = 128, k = 128;  // extents
+constexpr weft::Offset d_v_w = 589824;              // stride of d_v along w
+constexpr weft::Offset d_v_b = 128;                 // stride of d_v along b
 constexpr weft::hopper::Product product = {
     .batch = h * b, .m = w, .n = k, .k = j,
     .a = {.outer = h * b * j, .k = 1, .batch = j, .isByEngine = true},
     .b = {.outer = 1, .k = k, .batch = j * k, .isByEngine = true},
-    .strideCm = h * b * k, .batchStrideC = k, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,
+    .strideCm = d_v_w, .batchStrideC = d_v_b, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 64, .n = 64, .stages = 12, .staging = 1, .rasterM = 8, .splits = 1,
     .isPingPong = true};
 }  // namespace
 
@@ -25,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 d_v_contraction_w_h_b_k(const __grid_constant__ weft::hopper::TensorMap d_weighted_map,
                         const __grid_constant__ weft::hopper::TensorMap kept_map,
                         const __grid_constant__ weft::hopper::TensorMap d_v_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr},
       {&d_v_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -2,10 +2,10 @@
 //
 //   ops        %42 = contract "whi,bji->whbj" %wo, %39
 //   space      w=64 h=16 b=96 j=128 | i=1024 (reduced)
-//   reads      wo[w,h,i] f16   d_attention[b,j,i] f16    27.3 MB
+//   reads      wo[i,w,h] f16   d_attention[b,j,i] f16    27.3 MB
 //   writes     d_weighted[w,h,b,j] f16    25.2 MB
 //   flop       25.8 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 4    launch <<<132, 384>>>
 //   not fused  reduce, contract: F021 contraction-epilogue-off (hopper-contraction: 'reduce' is of class normalization; an epilogue is element-wise; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the product)
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/hopper_contraction.cuh"
@@ -14,10 +14,10 @@ namespace {
 constexpr weft::Offset w = 64, h = 16, i = 1024, b = 96, j = 128;  // extents
 constexpr weft::hopper::Product product = {
     .batch = 1, .m = w * h, .n = b * j, .k = i,
-    .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .a = {.outer = 1, .k = w * h, .batch = 0, .isByEngine = true},
     .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 4, .splits = 1,
     .isPingPong = true};
 }  // namespace
 

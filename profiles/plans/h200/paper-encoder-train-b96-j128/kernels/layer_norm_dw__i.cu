@@ -5,7 +5,7 @@
 //   reads      d_norm1[b,j,i] f16   residual1[b,j,i] f16   mean1[b,j] f32   rstd1[b,j] f32    50.4 MB
 //   writes     d_gamma1[i] f16   d_beta1[i] f16    4.10 kB
 //   flop       50.3 Mflop
-//   config     vector 4 x f16 along i, 32 threads a column, 16 columns a block, 16 blocks of the grid a column    launch <<<256, 512>>>
+//   config     vector 8 x f16 along i, 32 threads a column, 16 columns a block, 32 blocks of the grid a column    launch <<<256, 512>>>
 //   not fused  contract, bias, dropout, residual, layer_norm_dw: F031 forward-and-backward (attention_product, d_gamma1)
 //   not fused  bias, dropout, residual, layer_norm, layer_norm_dw: F031 forward-and-backward (attention, d_gamma1)
 #include "weft/grid.cuh"
@@ -14,12 +14,12 @@
 
 namespace {
 constexpr int i = 1024, b = 96, j = 128;            // extents
-constexpr int width = 4;                            // elements a thread takes along i
+constexpr int width = 8;                            // elements a thread takes along i
 constexpr int threadsPerColumn = 32, columnsPerBlock = 16;
-constexpr int blocksPerColumn = 16;
+constexpr int blocksPerColumn = 32;
 constexpr int parts = threadsPerColumn * blocksPerColumn;  // threads of the grid that share a column
 constexpr int steps = b * j / parts;                // a thread's share of a column
-__device__ weft::GridPartials<16, blocksPerColumn, 2 * columnsPerBlock * width> acrossBlocks;
+__device__ weft::GridPartials<8, blocksPerColumn, 2 * columnsPerBlock * width> acrossBlocks;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
@@ -28,13 +28,13 @@ layer_norm_dw_i(const weft::half *__restrict__ d_norm1, const weft::half *__rest
                 weft::half *__restrict__ d_beta1) {
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 2> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
-  // (i), 4 of i at once
+  // (i), 8 of i at once
   const int column = blockIdx.x / blocksPerColumn * columnsPerBlock + threadIdx.x % columnsPerBlock;
   const int at_i = column * width;
 
   weft::Vec<float, width> d_gamma1_out = {};
   weft::Vec<float, width> d_beta1_out = {};
-  constexpr int stepsInFlight = 8;
+  constexpr int stepsInFlight = 4;
   constexpr int batches = steps / stepsInFlight;
 #pragma unroll 1
   for (int batch = 0; batch < batches; ++batch) {

@@ -6,7 +6,7 @@
 //   reads      wq_wk_wv[p,h,i] f16   x[b,j,i] f16   bq_bk_bv[p,h] f16    31.5 MB
 //   writes     q_k_v[p,h,b,j] f16    75.5 MB
 //   flop       77.3 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
 //   fused by   fuse: reduction-consumer
 //   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 //   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
@@ -19,7 +19,7 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 192, .stages = 4, .staging = 4, .rasterM = 4, .splits = 1,
     .isPingPong = true};
 }  // namespace
 

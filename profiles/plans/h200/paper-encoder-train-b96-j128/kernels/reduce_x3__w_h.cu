@@ -1,8 +1,8 @@
-// reduce_x3__w_h    kernel 34 of paper-encoder, forward    (this header is not hashed)
+// reduce_x3__w_h    kernel 35 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %55 = reduce %43 over b, k
-//              %58 = reduce %47 over b, k
-//              %59 = reduce %48 over b, k
+//   ops        %56 = reduce %43 over b, k
+//              %57 = reduce %47 over b, k
+//              %58 = reduce %48 over b, k
 //   space      w=64 h=16 | b=96 k=128 (reduced)
 //   reads      d_v[w,h,b,k] f16   d_k[w,h,b,k] f16   d_q[w,h,b,k] f16    75.5 MB
 //   writes     d_bv[w,h] f16   d_bk[w,h] f16   d_bq[w,h] f16    6.14 kB
@@ -10,7 +10,7 @@
 //   config     vector 8 x f16 along k, one block of 512 threads a row    launch <<<1024, 512>>>
 //   fused by   fuse: launch-merging
 //   not fused  dropout, softmax_dx, reduce: F012 reduction-axis-mismatch (b2,k2 against k)
-//   not fused  reduce, add, add: F001 iteration-space-mismatch (w,h,b,k against b2,j,i)
+//   not fused  contract, reduce: F021 contraction-epilogue-off (hopper-contraction: 'reduce' is of class normalization; an epilogue is element-wise; cublaslt: 'reduce' is over 'd_v'; the library sums an operand, or the derivative of GELU)
 #include "weft/reduce.cuh"
 #include "weft/types.cuh"
 #include "weft/vector.cuh"
@@ -20,10 +20,13 @@ constexpr int h = 16, b = 96, k = 128;              // extents
 constexpr int width = 8;                            // elements a thread takes along k
 constexpr int threadsPerRow = 512, rowsPerBlock = 1;
 constexpr int steps = b * (k / width) / threadsPerRow;  // a thread's share of a row
-constexpr int d_k_w = 393216;                       // stride of d_k along w
+constexpr int d_v_w = 589824;                       // stride of d_v along w
+constexpr int d_v_h = 12288;                        // stride of d_v along h
+constexpr int d_v_b = 128;                          // stride of d_v along b
+constexpr int d_k_w = 589824;                       // stride of d_k along w
 constexpr int d_k_h = 12288;                        // stride of d_k along h
 constexpr int d_k_b = 128;                          // stride of d_k along b
-constexpr int d_q_w = 393216;                       // stride of d_q along w
+constexpr int d_q_w = 589824;                       // stride of d_q along w
 constexpr int d_q_h = 12288;                        // stride of d_q along h
 constexpr int d_q_b = 128;                          // stride of d_q along b
 }  // namespace
@@ -37,7 +40,7 @@ reduce_x3_w_h(const weft::half *__restrict__ d_v, const weft::half *__restrict__
   const int row = blockIdx.x;                                                                     // (w, h), w slowest
   const int at_w = row / h;
   const int at_h = row % h;
-  const int start = row * (b * k);
+  const int start = at_w * d_v_w + at_h * d_v_h;
   const int start_2 = at_w * d_k_w + at_h * d_k_h;
   const int start_3 = at_w * d_q_w + at_h * d_q_h;
 
@@ -49,7 +52,7 @@ reduce_x3_w_h(const weft::half *__restrict__ d_v, const weft::half *__restrict__
     const int v_flat = v * threadsPerRow + lane;
     const int at_b = v_flat / (k / width);
     const int at_k = v_flat % (k / width) * width;
-    d_v_row[v] = weft::loadPacked<width>(d_v + start + at_b * k + at_k);
+    d_v_row[v] = weft::loadPacked<width>(d_v + start + at_b * d_v_b + at_k);
     d_k_row[v] = weft::loadPacked<width>(d_k + start_2 + at_b * d_k_b + at_k);
     d_q_row[v] = weft::loadPacked<width>(d_q + start_3 + at_b * d_q_b + at_k);
   }

@@ -1,23 +1,23 @@
-// slice__p_h_i    kernel 31 of paper-encoder, forward    (this header is not hashed)
+// slice__p_h_i    kernel 32 of paper-encoder, forward    (this header is not hashed)
 //
 //   ops        %51 = slice %50
-//   space      p=64 h=32 i=1024 h2=16
-//   reads      d_wq_d_wk[p,h,i] f16    4.19 MB
+//   space      p=64 h=48 i=1024 h2=16
+//   reads      d_wq_d_wk_d_wv[p,h,i] f16    6.29 MB
 //   writes     d_wq[p,h2,i] f16    2.10 MB
-//   config     vector 8 x f16 along i, 128 threads a block    launch <<<1024, 128>>>
+//   config     vector 8 x f16 along i, 256 threads a block    launch <<<512, 256>>>
 //   not fused  contract, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 //   not fused  slice, slice: F060 movement-op (d_wq)
 #include "weft/types.cuh"
 #include "weft/vector.cuh"
 
 namespace {
-constexpr int h2 = 16, p = 64, i = 1024, h = 32;    // extents
+constexpr int h2 = 16, p = 64, i = 1024, h = 48;    // extents
 constexpr int width = 8;                            // elements a thread takes along i
-constexpr int threads = 128;                        // a block
+constexpr int threads = 256;                        // a block
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-slice_p_h_i(const weft::half *__restrict__ d_wq_d_wk, weft::half *__restrict__ d_wq) {
+slice_p_h_i(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wq) {
   const int point = blockIdx.x * threads + threadIdx.x;                      // (h2, p, i), h2 slowest, 8 of i at once
   const int at_h2 = point / (p * (i / width));
   const int at_p = point / (i / width) % p;
@@ -25,6 +25,6 @@ slice_p_h_i(const weft::half *__restrict__ d_wq_d_wk, weft::half *__restrict__ d
   const int start = at_h2 * i + at_p * (h * i) + at_i;
   const int start_2 = at_h2 * i + at_p * (h2 * i) + at_i;
 
-  const auto d_wq_d_wk_v = weft::loadVector<width>(d_wq_d_wk + start);
-  weft::storeVector<width>(d_wq + start_2, d_wq_d_wk_v);
+  const auto d_wq_d_wk_d_wv_v = weft::loadVector<width>(d_wq_d_wk_d_wv + start);
+  weft::storeVector<width>(d_wq + start_2, d_wq_d_wk_d_wv_v);
 }
