@@ -42,10 +42,12 @@ public:
   const std::vector<PricedConfiguration> &measured(const Kernel &kernel) const override {
     const CanonicalNames names(kernel);
     const std::string key = fmt::format("{}{}", canonicalText(kernel), fmt::join(names.axesInOrder(), ","));
-    const std::lock_guard lock(mutex);
-    const auto [found, isNew] = cache.try_emplace(key);
-    if (isNew) found->second = rowsOf(kernel);
-    return found->second;
+    KnownRows &known = [&]() -> KnownRows & {
+      const std::lock_guard lock(mutex);
+      return cache[key];
+    }();
+    std::call_once(known.once, [&] { known.rows = rowsOf(kernel); });
+    return known.rows;
   }
 
   std::vector<PricedConfiguration> measuredAs(const Kernel &kernel, const Configuration &configuration) const override {
@@ -214,7 +216,11 @@ private:
   std::string name;
   bool strict;
   mutable std::mutex mutex;  ///< variants are selected in parallel
-  mutable std::map<std::string, std::vector<PricedConfiguration>> cache;
+  struct KnownRows {
+    std::once_flag once;
+    std::vector<PricedConfiguration> rows;
+  };
+  mutable std::map<std::string, KnownRows> cache;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ double combinations(const std::vector<std::vector<Layout>> &choices) {
 
 }  // namespace
 
-void Prices::keepLayouts() {
+void Prices::keepLayouts(SharedSpaces &shared) {
   const size_t count = problem.tensors.size();
   std::vector<Worths> worths(count);
   std::vector<int> kernels(count, 0);
@@ -42,7 +42,7 @@ void Prices::keepLayouts() {
       continue;
     }
     ++statistics.kernels;
-    openSpaces(static_cast<int>(c));
+    openSpaces(static_cast<int>(c), shared);
     findBests(static_cast<int>(c));
     weigh(static_cast<int>(c), worths);
     for (int tensor : prices.operands) ++kernels[static_cast<size_t>(tensor)];
@@ -66,9 +66,9 @@ void Prices::findBests(int index) {
     for (size_t operand = 0; operand < tuple.size(); ++operand) offer(operand, tuple[operand], seconds, isRun);
   };
   for (const MeasuredPoint &point : prices.measured)
-    offerTuple(prices.spaces[static_cast<size_t>(point.space)].tuples[static_cast<size_t>(point.tuple)], point.seconds, true);
+    offerTuple(prices.space(point.space).tuples[static_cast<size_t>(point.tuple)], point.seconds, true);
   for (size_t s = 0; s < prices.pricedSpaces; ++s) {
-    const ConfigurationSpace &space = prices.spaces[s];
+    const ConfigurationSpace &space = *prices.spaces[s];
     const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
     const bool bySum = space.tuples.empty() && (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne);
     if (bySum) {

@@ -7,12 +7,12 @@
 
 namespace weft::select {
 
-Prices::Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics)
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics, SharedSpaces &shared)
     : problem(problem), model(model), options(options), statistics(statistics) {
   choosePins();
   findFolded();
   filterCandidates();
-  keepLayouts();
+  keepLayouts(shared);
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
   checkCover();
@@ -20,6 +20,9 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   findRegrets();
   countCoverage();
 }
+
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics)
+    : Prices(problem, model, options, statistics, *std::make_unique<SharedSpaces>(model)) {}
 
 void Prices::countCoverage() {
   statistics.coverageMeasured =
@@ -96,7 +99,7 @@ std::optional<int> Prices::pinned(int tensor) const {
 Configuration Prices::configuration(int index, size_t entry) const {
   const CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   const Price &price = prices.table[entry];
-  const ConfigurationSpace &space = prices.spaces[static_cast<size_t>(price.space)];
+  const ConfigurationSpace &space = prices.space(price.space);
   const LayoutTuple tuple = price.tuple >= 0 ? space.tuples[static_cast<size_t>(price.tuple)] : tupleOf(prices, entry);
   return toConfiguration(problem.candidates[static_cast<size_t>(index)].kernel, tuple, space.knobs[static_cast<size_t>(price.knobs)]);
 }
@@ -105,7 +108,7 @@ std::string Prices::runnerUpKnobs(int index, size_t entry) const {
   const CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   const Price &price = prices.table[entry];
   if (price.secondSpace < 0) return "";
-  const ConfigurationSpace &space = prices.spaces[static_cast<size_t>(price.secondSpace)];
+  const ConfigurationSpace &space = prices.space(price.secondSpace);
   return describe(problem.candidates[static_cast<size_t>(index)].kernel, space.knobs[static_cast<size_t>(price.secondKnobs)]);
 }
 

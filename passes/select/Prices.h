@@ -6,6 +6,7 @@
 
 #include "passes/configure/Family.h"
 #include "passes/configure/LoopCost.h"
+#include "passes/select/KernelSpaces.h"
 #include "passes/select/Selection.h"
 
 #include <limits>
@@ -36,23 +37,18 @@ struct Price {
   void offer(double seconds, int space, int knobs, int tuple);
 };
 
-/// A measured configuration as indices into CandidatePrices::spaces.
-struct MeasuredPoint {
-  int space = -1, tuple = -1, knobs = -1;
-  double seconds = infinite;
-};
-
 /// One candidate under every combination of kept layouts of its operands: a dense table, the last operand fastest.
 struct CandidatePrices {
   std::vector<int> operands;              ///< tensors: inputs, then outputs
   std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
   std::vector<Price> table;
-  std::vector<ConfigurationSpace> spaces;
+  std::vector<SharedSpace> spaces;
   size_t pricedSpaces = 0;                ///< the first of `spaces` are priced by the model, the others hold what was measured
-  std::vector<MeasuredPoint> measured;
+  std::vector<MeasuredPoint> measured;    ///< of `spaces`
   double bestSeconds = infinite;          ///< over all layouts, also those that were cut
   bool isFolded = false;                  ///< runs once, when parameters are loaded
 
+  const ConfigurationSpace &space(int index) const { return *spaces[static_cast<size_t>(index)]; }
   size_t indexOf(const std::vector<int> &choice) const;
   std::vector<int> choiceOf(size_t index) const;  ///< positions in `choices`
 };
@@ -60,7 +56,8 @@ struct CandidatePrices {
 class Prices {
 public:
   /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration, Error(badInput) when pins
-  /// contradict.
+  /// contradict. `shared`, of the model: for several problems with the same kernels.
+  Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics, SharedSpaces &shared);
   Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics);
 
   const std::vector<Layout> &layouts(int tensor) const { return keptLayouts[static_cast<size_t>(tensor)]; }
@@ -93,9 +90,10 @@ private:
   void findFolded();
   void filterCandidates();
   // Spaces.cpp: what a candidate is chosen among
-  void openSpaces(int candidate);
-  void addMeasured(int candidate, const std::vector<PricedConfiguration> &rows);
-  bool reachesPins(int candidate, const PricedConfiguration &row) const;
+  void openSpaces(int candidate, SharedSpaces &shared);
+  void openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices);
+  static void addMeasured(const KernelSpaces &known, CandidatePrices &prices);
+  bool reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const;
   // KeptLayouts.cpp
   /// A layout's worth for one tensor: the best ratio over kernels decides whether it is kept, the sum which go first.
   struct Worth {
@@ -105,7 +103,7 @@ private:
     bool isRun = false;  ///< some kernel that runs takes it, not views alone
   };
   using Worths = std::map<Layout, Worth>;
-  void keepLayouts();
+  void keepLayouts(SharedSpaces &shared);
   void findBests(int candidate);
   void weigh(int candidate, std::vector<Worths> &worths) const;
   void keepOf(int tensor, const Worths &worths, int kernels);

@@ -37,13 +37,13 @@ const Statistics &Selection::statistics() const { return graph->statistics; }
 
 namespace {
 
-Selection open(Problem problem, const CostModel &model, const Options &options) {
+Selection open(Problem problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
   Selection selection;
   Selection::Graph &graph = *selection.graph;
   graph.problem = std::move(problem);
   graph.options = options;
   graph.model = &model;
-  graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics);
+  graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics, shared);
   openCover(graph);
   return selection;
 }
@@ -65,8 +65,8 @@ void finishOnce(Selection::Graph &graph, double rival) {
   addRunnersUp(graph);
 }
 
-Selection solveOnce(Problem problem, const CostModel &model, const Options &options) {
-  Selection selection = open(std::move(problem), model, options);
+Selection solveOnce(Problem problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
+  Selection selection = open(std::move(problem), model, options, shared);
   searchOnce(*selection.graph);
   finishOnce(*selection.graph, infinite);
   return selection;
@@ -114,7 +114,7 @@ bool hasFreeTies(const Problem &problem, const Options &options) {
 }
 
 /// Tied tensors that nothing pins: every layout of the pair is pinned in turn, and the best wins.
-Selection solveTied(const Problem &problem, const CostModel &model, const Options &options) {
+Selection solveTied(const Problem &problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
   for (const auto &[a, b] : problem.tiedTensors) {
     const Tensor &tensor = problem.tensors[static_cast<size_t>(a)];
     if (!isFree(tensor, options) || !isFree(problem.tensors[static_cast<size_t>(b)], options)) continue;
@@ -124,7 +124,7 @@ Selection solveTied(const Problem &problem, const CostModel &model, const Option
       Problem pinned = problem;
       pinned.tensors[static_cast<size_t>(a)].pinned = pinned.tensors[static_cast<size_t>(b)].pinned = layout;
       try {
-        Selection selection = solveTied(pinned, model, options);
+        Selection selection = solveTied(pinned, model, options, shared);
         if (!best || selection.best().seconds < best->best().seconds) best.emplace(std::move(selection));
       } catch (const Error &error) {
         if (error.kind != ErrorKind::unsupported) throw;
@@ -134,7 +134,7 @@ Selection solveTied(const Problem &problem, const CostModel &model, const Option
     if (!best) throw *failure;
     return std::move(*best);
   }
-  return solveOnce(problem, model, options);
+  return solveOnce(problem, model, options, shared);
 }
 
 /// Position of a tensor among the operands of every candidate that decides its layout: the producers, or for arguments and
@@ -154,11 +154,20 @@ std::vector<int> decidingOperand(const Selection::Graph &graph, int tensor) {
 
 }  // namespace
 
-Selection select(Problem problem, const CostModel &model, const Options &options) {
+namespace {
+
+Selection selectTimed(const Problem &problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
   const Stopwatch stopwatch;
-  Selection selection = solveTied(problem, model, options);
+  Selection selection = solveTied(problem, model, options, shared);
   selection.graph->statistics.seconds = stopwatch.seconds();
   return selection;
+}
+
+}  // namespace
+
+Selection select(Problem problem, const CostModel &model, const Options &options) {
+  SharedSpaces shared(model);
+  return selectTimed(problem, model, options, shared);
 }
 
 namespace {
@@ -186,8 +195,8 @@ void requireOne(const std::vector<std::string> &reasons) {
 }
 
 /// The rough search of a variant; nothing where its bound excludes a plan in at most `slowest` seconds.
-std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model, double slowest) {
-  Selection selection = open(std::move(variant.problem), model, variant.options);
+std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model, SharedSpaces &shared, double slowest) {
+  Selection selection = open(std::move(variant.problem), model, variant.options, shared);
   Selection::Graph &graph = *selection.graph;
   if (slowest < infinite && graph.statistics.prunedTransposes == 0) {  // else there may be plans beyond the bound
     graph.potentials->raise(slowest / rounding);
@@ -207,12 +216,13 @@ double slowestOf(const Selection &selection, const Compared &compared) {
 
 /// Solves the variant that is fastest without pins, and skips those that are slower without than its plans with them. Returns the seconds of these,
 /// infinite where nothing is known without pins.
-double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model, const Compared &compared, std::vector<Selection> &selections, VariantSelections &result) {
+double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model, SharedSpaces &shared, const Compared &compared, std::vector<Selection> &selections,
+                  VariantSelections &result) {
   const auto fastest = std::ranges::min_element(variants, {}, &VariantProblem::withoutPins);
   if (fastest == variants.end() || fastest->withoutPins <= 0) return infinite;
   const auto first = static_cast<size_t>(fastest - variants.begin());
   try {
-    selections[first] = select(fastest->problem, model, fastest->options);
+    selections[first] = selectTimed(fastest->problem, model, fastest->options, shared);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported) throw;
     result.reasons[first] = error.what();
@@ -232,14 +242,15 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
   const Stopwatch whole;
   VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size()), .skipped = std::vector<bool>(variants.size(), false)};
   std::vector<Selection> selections(variants.size());
-  const double slowest = skipSlower(variants, model, compared, selections, result);
+  SharedSpaces shared(model);
+  const double slowest = skipSlower(variants, model, shared, compared, selections, result);
   // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
   forEachSolvable(result.reasons, [&](size_t v) {
     if (!selections[v].graph->bestPath.empty()) return;
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
-    if (isTied) selections[v] = solveTied(variants[v].problem, model, variants[v].options);
-    else if (std::optional<Selection> opened = startUnlessSlower(variants[v], model, slowest)) selections[v] = std::move(*opened);
+    if (isTied) selections[v] = solveTied(variants[v].problem, model, variants[v].options, shared);
+    else if (std::optional<Selection> opened = startUnlessSlower(variants[v], model, shared, slowest)) selections[v] = std::move(*opened);
     else result.skipped[v] = true, result.reasons[v] = "none of its plans is as fast as those of another variant";
     if (!result.skipped[v]) selections[v].graph->statistics.seconds = stopwatch.seconds();
   });

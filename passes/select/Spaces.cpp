@@ -9,33 +9,6 @@
 namespace weft::select {
 namespace {
 
-/// Leaves the knobs of block reductions that combine as asked, if the kernel has a softmax and there are any.
-void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpace &space) {
-  const auto isSoftmax = [](const BodyOp &op) { return op.name == "softmax" || op.name == "local_softmax"; };
-  if (std::none_of(kernel.body.begin(), kernel.body.end(), isSoftmax)) return;
-  std::vector<Knobs> asked;
-  for (const Knobs &knobs : space.knobs) {
-    const auto *loop = std::get_if<LoopKnobs>(&knobs);
-    if (loop && loop->reduction == ReductionMapping::block && loop->combine == combine) asked.push_back(knobs);
-  }
-  if (!asked.empty()) space.knobs = std::move(asked);
-}
-
-/// How many configurations of the space have no row. The algorithms of a library are of the GPU, not of the space: its
-/// layouts count.
-double withoutRows(const Kernel &kernel, const ConfigurationSpace &space, const std::vector<PricedConfiguration> &rows) {
-  std::set<LayoutTuple> layouts;
-  double count = 0;
-  for (const PricedConfiguration &row : rows) {
-    if (familyOf(row.configuration.knobs) != space.family) continue;
-    const bool isLibrary = std::holds_alternative<LibraryKnobs>(row.configuration.knobs);
-    LayoutTuple tuple = row.configuration.inputs;
-    tuple.insert(tuple.end(), row.configuration.outputs.begin(), row.configuration.outputs.end());
-    count += !isLibrary || layouts.insert(std::move(tuple)).second ? 1 : 0;
-  }
-  return std::max(0.0, countConfigurations(kernel, space) - count);
-}
-
 /// Which entry point computes a tensor.
 int entryOf(const Problem &problem, int tensor) {
   for (size_t op = 0; op < problem.opOutputs.size(); ++op)
@@ -98,76 +71,56 @@ bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const C
 
 }  // namespace
 
-void Prices::openSpaces(int index) {
+void Prices::openSpaces(int index, SharedSpaces &shared) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
-  std::vector<ConfigurationSpace> spaces = configurationSpaces(candidate.kernel, model.device());
-  std::set<Knobs> loopKnobs;
-  for (ConfigurationSpace &space : spaces) {
-    if (options.softmax) combineSoftmax(candidate.kernel, *options.softmax, space);
-    if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());
-  }
-  std::vector<PricedConfiguration> rows = model.measured(candidate.kernel);
-  std::erase_if(rows, [&](const PricedConfiguration &row) {  // what is asked for now, and still legal
-    return std::holds_alternative<LoopKnobs>(row.configuration.knobs) && !loopKnobs.contains(row.configuration.knobs);
+  const KernelSpaces &known = shared.of(candidate.kernel, options.softmax);
+  const bool fits = std::any_of(known.points.begin(), known.points.end(), [&](const MeasuredPoint &point) {
+    return reachesPins(prices.operands, known.measured[static_cast<size_t>(point.space)]->tuples[static_cast<size_t>(point.tuple)]);
   });
-  const bool fits = std::any_of(rows.begin(), rows.end(), [&](const PricedConfiguration &row) { return reachesPins(index, row); });
   bool isModelled = false;
-  for (ConfigurationSpace &space : spaces) {
-    const bool isView = space.family == "view";
-    if (isView) leaveViews(problem, candidate, !model.admitsModelled(), space);
-    if (isView && space.isEmpty()) continue;
-    statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
-    if (!isView && (fits || waitsForRows(candidate.kernel, space, model))) {
-      statistics.prunedConfigurations += withoutRows(candidate.kernel, space, rows);
+  for (const KernelSpaces::Legal &legal : known.legal) {
+    if (legal.space->family == familyOf(ViewKnobs{})) {
+      openViews(candidate, *legal.space, prices);
       continue;
     }
-    isModelled = isModelled || !isView;
-    prices.spaces.push_back(std::move(space));
+    statistics.legalConfigurations += legal.configurations;
+    if (fits || waitsForRows(candidate.kernel, *legal.space, model)) {
+      statistics.prunedConfigurations += legal.withoutRows;
+      continue;
+    }
+    isModelled = true;
+    prices.spaces.push_back(legal.space);
   }
   prices.pricedSpaces = prices.spaces.size();
-  if (fits) addMeasured(index, rows);
+  if (fits) addMeasured(known, prices);
   if (!isModelled || !model.hasMeasurements()) return;
-  const std::string reason = rows.empty() ? "no configuration was measured" : "no measured configuration takes the pinned layouts";
+  const std::string reason = known.points.empty() ? "no configuration was measured" : "no measured configuration takes the pinned layouts";
   if (!model.admitsModelled())
     throw Error::strictMiss("kernel '{}' of '{}': {} ({})", candidate.name, problem.name, reason, model.description());
   ++statistics.unmeasuredKernels;
-  if (!rows.empty()) statistics.notes.push_back(fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
+  if (!known.points.empty()) statistics.notes.push_back(fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
 }
 
-/// Whether a row leaves every pinned operand as it is pinned.
-bool Prices::reachesPins(int index, const PricedConfiguration &row) const {
-  const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
-  const auto agrees = [&](int tensor, const Layout &layout) {
-    const auto &pin = pins[static_cast<size_t>(tensor)];
-    return !pin || freeToPack[static_cast<size_t>(tensor)] || layout == *pin;
-  };
-  for (size_t i = 0; i < candidate.inputs.size(); ++i)
-    if (!agrees(candidate.inputs[i], row.configuration.inputs[i])) return false;
-  for (size_t i = 0; i < candidate.outputs.size(); ++i)
-    if (!agrees(candidate.outputs[i], row.configuration.outputs[i])) return false;
+void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices) {
+  leaveViews(problem, candidate, !model.admitsModelled(), space);
+  if (space.isEmpty()) return;
+  statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
+  prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
+}
+
+/// Whether layouts of the operands leave every pinned one as it is pinned.
+bool Prices::reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const {
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (const auto &pin = pins[static_cast<size_t>(operands[i])]; pin && !isFreeToPack(operands[i]) && layouts[i] != *pin) return false;
   return true;
 }
 
-/// Rows become spaces of tuples, one a family, in which only the measured points are offered.
-void Prices::addMeasured(int index, const std::vector<PricedConfiguration> &rows) {
-  CandidatePrices &prices = candidates[static_cast<size_t>(index)];
-  std::map<std::string_view, int> spaceOf;
-  std::map<std::pair<int, LayoutTuple>, int> tupleOf;
-  std::map<std::pair<int, Knobs>, int> knobsOf;
-  for (const PricedConfiguration &row : rows) {
-    const std::string_view family = familyOf(row.configuration.knobs);
-    const auto [space, isNewSpace] = spaceOf.try_emplace(family, static_cast<int>(prices.spaces.size()));
-    if (isNewSpace) prices.spaces.push_back({.family = std::string(family)});
-    ConfigurationSpace &target = prices.spaces[static_cast<size_t>(space->second)];
-    LayoutTuple layouts = row.configuration.inputs;
-    layouts.insert(layouts.end(), row.configuration.outputs.begin(), row.configuration.outputs.end());
-    const auto [tuple, isNewTuple] = tupleOf.try_emplace({space->second, layouts}, static_cast<int>(target.tuples.size()));
-    if (isNewTuple) target.tuples.push_back(std::move(layouts));
-    const auto [knobs, isNewKnobs] = knobsOf.try_emplace({space->second, row.configuration.knobs}, static_cast<int>(target.knobs.size()));
-    if (isNewKnobs) target.knobs.push_back(row.configuration.knobs);
-    prices.measured.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds});
-  }
+void Prices::addMeasured(const KernelSpaces &known, CandidatePrices &prices) {
+  const auto first = static_cast<int>(prices.spaces.size());
+  prices.spaces.insert(prices.spaces.end(), known.measured.begin(), known.measured.end());
+  prices.measured = known.points;
+  for (MeasuredPoint &point : prices.measured) point.space += first;
 }
 
 }  // namespace weft::select

@@ -50,7 +50,7 @@ void Prices::buildTable(int index) {
   offerMeasured(prices);
   const KnownSeconds known = prices.measured.empty() ? knownSeconds(kernel, prices) : KnownSeconds();
   for (size_t s = 0; s < prices.pricedSpaces; ++s)
-    if (prices.spaces[s].tuples.empty() && model.modelled().isSeparable(kernel)) offerSums(kernel, prices, s, known);
+    if (prices.spaces[s]->tuples.empty() && model.modelled().isSeparable(kernel)) offerSums(kernel, prices, s, known);
     else offerOneByOne(kernel, prices, s, known);
 }
 
@@ -71,7 +71,7 @@ void Prices::buildFolded(CandidatePrices &prices) const {
     tuple.push_back(*pins[static_cast<size_t>(tensor)]);
     prices.choices.push_back({numberOf(tensor, tuple.back())});
   }
-  prices.spaces = {{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}}};
+  prices.spaces = {std::make_shared<ConfigurationSpace>(ConfigurationSpace{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
   prices.pricedSpaces = 1;
   prices.table.resize(1);
   prices.table[0].offer(0, 0, 0, 0);
@@ -124,7 +124,7 @@ LayoutTuple Prices::tupleOf(const CandidatePrices &prices, size_t entry) const {
 
 void Prices::offerMeasured(CandidatePrices &prices) {
   for (const MeasuredPoint &point : prices.measured) {
-    const auto entry = entryOf(prices, prices.spaces[static_cast<size_t>(point.space)].tuples[static_cast<size_t>(point.tuple)]);
+    const auto entry = entryOf(prices, prices.space(point.space).tuples[static_cast<size_t>(point.tuple)]);
     if (!entry) continue;
     ++statistics.configurations;
     ++statistics.measured;
@@ -138,11 +138,11 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s, 
     lists.emplace_back();
     for (int number : prices.choices[operand]) lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
   }
-  const LoopTable table(kernel, model.device(), prices.spaces[s], lists);
+  const LoopTable table(kernel, model.device(), *prices.spaces[s], lists);
   std::vector<std::pair<double, size_t>> rows;
   for (size_t row = 0; row < table.knobsCount(); ++row) rows.emplace_back(table.best(row, -1, 0), row);
   std::sort(rows.begin(), rows.end());
-  const std::vector<Knobs> &knobs = prices.spaces[s].knobs;
+  const std::vector<Knobs> &knobs = prices.spaces[s]->knobs;
   for (size_t k = 0; k < knobs.size() && !known.empty(); ++k)
     for (const auto &[place, seconds] : known)
       if (place.second == knobs[k]) prices.table[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
@@ -158,7 +158,7 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s, 
 }
 
 void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s, const KnownSeconds &known) {
-  const ConfigurationSpace &space = prices.spaces[s];
+  const ConfigurationSpace &space = *prices.spaces[s];
   const bool isView = space.family == familyOf(ViewKnobs{});
   const auto offerTuple = [&](const LayoutTuple &tuple, size_t entry, int tupleIndex) {
     for (size_t k = 0; k < space.knobs.size(); ++k) {

@@ -60,9 +60,6 @@ std::vector<std::string> parametersOf(GraphOp graph) {
 /// is live, and a backward pass keeps everything live.
 constexpr size_t manyOps = 100;
 
-/// What chooseParts() looks at.
-constexpr select::Compared comparedPlans = {.plans = 4, .within = 0.02};
-
 void keepLogicalLayouts(select::Problem &problem) {
   for (select::Tensor &tensor : problem.tensors)
     if (!tensor.isParameter && !tensor.pinned && tensor.axes.size() > 1) tensor.pinned = rowMajor(tensor.axes.size());
@@ -87,6 +84,26 @@ Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
     throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once", pin.tensor,
                           printOrder(pin.order), pin.tensor, printOrder(names));
   return layout;
+}
+
+void pin(select::Problem &problem, const std::vector<Pin> &pins) {
+  for (const Pin &pin : pins)
+    for (select::Tensor &tensor : problem.tensors)
+      if (tensor.name == pin.tensor) tensor.pinned = pinnedLayout(pin, tensor);
+}
+
+/// Throws Error(badInput) for a pin that names no tensor of any variant, or axes that its tensor has not.
+void checkPins(const std::vector<select::Problem> &problems, const std::vector<Pin> &pins) {
+  std::set<std::string> names;
+  for (const select::Problem &problem : problems)
+    for (const select::Tensor &tensor : problem.tensors) {
+      names.insert(tensor.name);
+      for (const Pin &pin : pins)
+        if (tensor.name == pin.tensor) pinnedLayout(pin, tensor);
+    }
+  for (const Pin &pin : pins)
+    if (!names.contains(pin.tensor))
+      throw Error::badInput("--pin {}: no such tensor{}", pin.tensor, nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
 }
 
 void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name) {
@@ -347,25 +364,19 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   return kept;
 }
 
-void Compilation::pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const {
-  for (const Pin &pin : pins)
-    for (select::Tensor &tensor : problem.tensors)
-      if (tensor.name == pin.tensor) {
-        tensor.pinned = pinnedLayout(pin, tensor);
-        found.insert(pin.tensor);
-      }
-}
-
 /// For each pin the orders near it that could be pinned, in the first variant that has the tensor.
 std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const {
   std::string advice;
   for (const ProposedVariant &variant : proposed) {
     select::Problem problem = toProblem(graphOf(variant.module.get()), variant.rewrites, variant.fusions);
+    pin(problem, pins);
     std::set<std::string> found;
-    pin(problem, pins, found);
     std::vector<int> pinned;
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-      if (found.contains(problem.tensors[tensor].name)) pinned.push_back(int(tensor));
+      if (std::ranges::find(pins, problem.tensors[tensor].name, &Pin::tensor) != pins.end()) {
+        pinned.push_back(int(tensor));
+        found.insert(problem.tensors[tensor].name);
+      }
     advice += pinAdvice(problem, pinned, prices->device());
     std::erase_if(pins, [&](const Pin &pin) { return found.contains(pin.tensor); });
   }
@@ -378,13 +389,14 @@ std::vector<select::Problem> Compilation::problems(const std::vector<ProposedVar
   return result;
 }
 
-Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins, const VariantTimes &withoutPins) const {
+Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
+                                const VariantTimes &withoutPins) const {
   Selected result;
-  std::set<std::string> found;
-  std::vector<select::VariantProblem> problems;
-  for (ProposedVariant &variant : proposed) {
-    select::Problem problem = toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions);
-    pin(problem, pins, found);
+  std::vector<select::VariantProblem> asked;
+  for (size_t v = 0; v < proposed.size(); ++v) {
+    const ProposedVariant &variant = proposed[v];
+    select::Problem &problem = problems[v];
+    pin(problem, pins);
     if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
     select::Options options;
     options.alternatives = choices.alternatives;
@@ -393,11 +405,11 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, const std
     options.free = choices.free;
     options.softmax = choices.softmaxCombine();
     const auto known = withoutPins.find(variant.name());
-    problems.push_back({.problem = std::move(problem), .options = options, .withoutPins = known == withoutPins.end() ? 0 : known->second});
+    asked.push_back({.problem = std::move(problem), .options = options, .withoutPins = known == withoutPins.end() ? 0 : known->second});
   }
   select::VariantSelections selections;
   try {
-    selections = select::selectVariants(std::move(problems), *prices, comparedPlans);
+    selections = select::selectVariants(std::move(asked), *prices, comparedPaths);
   } catch (const Error &error) {
     throw Error(error.kind, error.what() + adviceOn(pins, proposed));
   }
@@ -427,26 +439,17 @@ std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) 
 
 }  // namespace
 
-void Compilation::checkPins(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const {
-  std::set<std::string> found, names;
-  for (select::Problem &problem : problems(proposed)) {
-    for (const select::Tensor &tensor : problem.tensors) names.insert(tensor.name);
-    pin(problem, pins, found);
-  }
-  for (const Pin &pin : pins)
-    if (!found.contains(pin.tensor))
-      throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
-                            nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
-}
-
-/// Found once for a graph, its choices and its prices, and then known (KnownTimes.h).
-VariantTimes Compilation::timesWithoutPins(const std::vector<ProposedVariant> &proposed) const {
+/// Found once for a graph, its choices and its prices, and then known (KnownTimes.h). Variants and fusions are functions of the graph, of the
+/// rewrites that name a variant and of the choices, so they need not be printed.
+VariantTimes Compilation::timesWithoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const {
   KnownTimes known(pricesKey);
-  for (const ProposedVariant &variant : proposed) known.add(printWithFusions(variant));
-  known.add(fmt::format("{} {} {} {}", choices.free, choices.softmax, fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " ")));
+  for (const Variant &variant : imported) known.add(print(*variant.module));
+  for (const ProposedVariant &variant : proposed) known.add(variant.name());
+  known.add(fmt::format("{} {} {} {} {} {}", nameOf(firstPhase), choices.free, choices.softmax, choices.fuseRules, fmt::join(choices.fuse, " "),
+                        fmt::join(choices.noFuse, " ")));
   if (std::optional<VariantTimes> times = known.find()) return *times;
   VariantTimes times;
-  for (const SelectedVariant &variant : selectAll(copy(proposed), {}, {}).variants) times[variant.proposed.name()] = variant.selection.best().seconds;
+  for (const SelectedVariant &variant : selectAll(copy(proposed), problems, {}, {}).variants) times[variant.proposed.name()] = variant.selection.best().seconds;
   known.store(times);
   return times;
 }
@@ -456,13 +459,14 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   Selected selected;
   std::vector<ProposedVariant> copies;
   VariantTimes withoutPins;
+  std::vector<select::Problem> problems = this->problems(proposed), unpinned;
   if (!pins.empty()) {
-    checkPins(proposed, pins);
-    if (pins.size() > 1) copies = copy(proposed);
-    withoutPins = timesWithoutPins(proposed);
+    checkPins(problems, pins);
+    if (pins.size() > 1) copies = copy(proposed), unpinned = problems;
+    withoutPins = timesWithoutPins(proposed, problems);
   }
   const bool isMemoryShort = choices.maxMemoryBytes().has_value();  // then every variant matters
-  selected = selectAll(std::move(proposed), pins, isMemoryShort ? VariantTimes() : withoutPins);
+  selected = selectAll(std::move(proposed), std::move(problems), pins, isMemoryShort ? VariantTimes() : withoutPins);
   selected.branches = choices.branchesAsked();
   if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
   else chooseParts(*this, selected);
@@ -470,7 +474,7 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));
     const double without = others.empty() ? std::ranges::min(std::views::values(withoutPins))
-                                          : selectAll(copy(copies), others, withoutPins).best().selection.best().seconds;
+                                          : selectAll(copy(copies), unpinned, others, withoutPins).best().selection.best().seconds;
     selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order),
                              .seconds = selected.best().selection.best().seconds - without});
   }

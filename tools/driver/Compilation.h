@@ -145,11 +145,11 @@ private:
   void noteBytes(Phase phase);
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, Phase first, Phase last) const;
   FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
-  void pin(select::Problem &problem, const std::vector<Pin> &pins, std::set<std::string> &found) const;
   std::string adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const;
-  Selected selectAll(std::vector<ProposedVariant> proposed, const std::vector<Pin> &pins, const VariantTimes &withoutPins) const;
-  void checkPins(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const;
-  VariantTimes timesWithoutPins(const std::vector<ProposedVariant> &proposed) const;
+  /// `problems`: of the variants, without pins.
+  Selected selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
+                     const VariantTimes &withoutPins) const;
+  VariantTimes timesWithoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const;
 
   ModelFlags modelFlags;
   ChoiceFlags choices;

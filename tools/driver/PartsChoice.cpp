@@ -22,9 +22,6 @@ struct Place {
   select::Plan path;
 };
 
-/// How much slower a path may be before it runs in parts.
-constexpr double nearlyAsFast = 0.02;
-
 /// Runners-up are known for the best path: other paths have those of the steps that they share with it.
 void takeRunnersUp(select::Plan &path, const select::Plan &best) {
   for (select::Step &step : path.steps)
@@ -36,7 +33,7 @@ void takeRunnersUp(select::Plan &path, const select::Plan &best) {
 /// Paths that are about as fast as the best, best first.
 std::vector<Place> nearBest(const Compilation &compilation, const Selected &selected) {
   std::vector<Place> places;
-  const double limit = selected.best().selection.best().seconds * (1 + nearlyAsFast);
+  const double limit = selected.best().selection.best().seconds * (1 + comparedPaths.within);
   for (size_t variant = 0; variant < selected.variants.size(); ++variant)
     for (select::Plan &path : selected.variants[variant].selection.kBest(compilation.alternatives()))
       if (path.seconds <= limit) {
@@ -44,8 +41,7 @@ std::vector<Place> nearBest(const Compilation &compilation, const Selected &sele
         places.push_back({.variant = variant, .path = std::move(path)});
       }
   std::ranges::stable_sort(places, {}, [](const Place &place) { return place.path.seconds; });
-  constexpr size_t mostPlaces = 4;
-  if (places.size() > mostPlaces) places.resize(mostPlaces);
+  if (places.size() > size_t(comparedPaths.plans)) places.resize(size_t(comparedPaths.plans));
   return places;
 }
 

@@ -14,6 +14,9 @@
 
 namespace weft::driver {
 
+/// The paths of all variants among which chooseParts() chooses: so many, and no slower than this share.
+constexpr select::Compared comparedPaths = {.plans = 4, .within = 0.02};
+
 /// Numbers of parts that are tried, up to all heads of a large model one by one; --parts leaves one.
 std::vector<int> partCounts(const ChoiceFlags &choices);
 
