@@ -51,6 +51,13 @@ bool isMeasured(const PlannedKernels &planned) {
   });
 }
 
+/// What any plan may take: variants of one graph have one limit, also where one of them has its softmax in pieces.
+double freeWorkspace(const Device &device, const Selected &selected) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const SelectedVariant &variant : selected.variants) least = std::min(least, frameworkWorkspaceBytes(variant.selection.problem()));
+  return std::max(device.l2Bytes, double(least));
+}
+
 }  // namespace
 
 std::vector<int> partCounts(const ChoiceFlags &choices) {
@@ -92,7 +99,7 @@ size_t preferred(std::span<const PricedParts> priced, double freeBytes) {
 void chooseParts(const Compilation &compilation, Selected &selected) {
   const int asked = compilation.choiceFlags().parts;
   if (asked == 1) return;
-  const double freeBytes = std::max(compilation.costModel().device().l2Bytes, double(frameworkWorkspaceBytes(selected.best().selection.problem())));
+  const double freeBytes = freeWorkspace(compilation.costModel().device(), selected);
   if (asked == 0 && double(planOf(compilation, selected.best(), selected.path(), 1, selected.branches).plan.workspaceBytes) <= freeBytes) return;
   std::string refusal;
   std::vector<Place> places;
