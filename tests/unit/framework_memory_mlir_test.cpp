@@ -9,13 +9,13 @@ using namespace weft::driver;
 
 namespace {
 
-select::Problem problemOf(const std::string &model, std::vector<std::string> dims, const std::string &stacking) {
+select::Problem problemOf(const std::string &model, std::vector<std::string> dims, const std::string &stacking, const std::string &attention = "unfused") {
   ModelFlags flags;
   flags.model = model;
   flags.dims = std::move(dims);
   ChoiceFlags choices;
   choices.stacking = stacking;
-  choices.attention = "unfused";
+  choices.attention = attention;
   TargetFlags target;
   target.profile = "none";
   Compilation compilation(flags, choices, target);
@@ -33,6 +33,17 @@ TEST_CASE("scores and what is made of them are not stored") {
   CHECK(double(frameworkWorkspaceBytes(separate)) == Approx(8 * unit).epsilon(0.002));
   // Slices of a stacked projection are views.
   CHECK(frameworkBytes(problemOf("bert-base", {"b=8", "j=512"}, "three")) == frameworkBytes(separate));
+}
+
+TEST_CASE("neither are they where the softmax is decomposed, masked or followed by dropout") {
+  const double unit = 4096.0 * 1024 * 2;
+  for (const char *attention : {"unfused", "decomposed"}) {
+    INFO(attention);
+    CHECK(double(frameworkBytes(problemOf("bert-large", {"b=1", "j=4096"}, "separate", attention))) == Approx(9 * unit).epsilon(0.01));
+    // Dropout and its operand beside the residual.
+    CHECK(double(frameworkBytes(problemOf("paper-encoder", {"b=1", "j=4096"}, "separate", attention))) == Approx(9 * unit).epsilon(0.01));
+    CHECK(double(frameworkBytes(problemOf("gpt2", {"b=1", "j=4096"}, "separate", attention))) < 10 * 4096.0 * 768 * 2 * 1.01);
+  }
 }
 
 TEST_CASE("a longer sequence takes no more for each of its positions") {

@@ -60,6 +60,8 @@ TEST_CASE("throttling is named, idling is not throttling") {
 }
 
 TEST_CASE("clock readings: median with range, what is missing is left out") {
+  CHECK(describe(Protocol{.rounds = 5}) == "cold L2, n=5 rounds of about 2.00 ms, 3 to warm up, interleaved");
+  CHECK(describe(Protocol{.rounds = 5, .restSeconds = 20e-3}) == "cold L2, n=5 rounds of about 2.00 ms, 3 to warm up, interleaved, 20.0 ms of rest before every turn");
   CHECK(describe(summarizeStates({})) == "clocks: not readable");
   CHECK(describe(summarizeStates({GpuState{}})) == "clocks: not readable");
   const auto state = [](int clock, double watts) {

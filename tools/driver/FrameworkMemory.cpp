@@ -2,8 +2,8 @@
 #include "tools/driver/FrameworkMemory.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
+#include <string>
 
 namespace weft::driver {
 namespace {
@@ -16,7 +16,7 @@ public:
     for (size_t op = 0; op < problem.ops.size(); ++op)
       for (const int tensor : problem.opOutputs[op]) writerOf[size_t(tensor)] = int(op);
     for (size_t op = 0; op < problem.ops.size(); ++op)
-      if (bodies[op] && bodies[op]->name == "softmax") findScores(int(op));
+      if (bodies[op] && (bodies[op]->name == "softmax" || bodies[op]->name == "local_softmax")) findScores(int(op));
   }
 
   int64_t peak() const {
@@ -39,7 +39,10 @@ public:
 
 private:
   bool isOfClass(int op, OperatorClass wanted) const { return op >= 0 && bodies[size_t(op)] && bodies[size_t(op)]->operatorClass == wanted; }
-  bool isView(int op) const { return isOfClass(op, OperatorClass::movement) && bodies[size_t(op)]->name != "concat" && bodies[size_t(op)]->name != "gather"; }
+  bool isView(int op) const {
+    static const std::set<std::string> views = {"slice", "split_axis", "merge_axes", "transpose", "identity"};
+    return isOfClass(op, OperatorClass::movement) && views.contains(bodies[size_t(op)]->name);
+  }
   bool isStored(int tensor) const { return writerOf[size_t(tensor)] >= 0 && !isView(writerOf[size_t(tensor)]) && !scores.contains(tensor); }
 
   int rootOf(int tensor) const {
@@ -47,37 +50,51 @@ private:
     return tensor;
   }
 
+  /// What a fused attention does between its products: a softmax, in one piece or decomposed, and element-wise ops around it.
+  bool isWithinAttention(int op) const {
+    static const std::set<std::string> pieces = {"softmax", "softmax_dx", "local_softmax", "reduce_subvectors", "global_scaling"};
+    return isOfClass(op, OperatorClass::elementwise) || (bodies[size_t(op)] && pieces.contains(bodies[size_t(op)]->name));
+  }
+
   /// The tensors between the two contractions around a softmax; none where there are not two.
   void findScores(int softmax) {
     std::set<int> found;
-    int before = problem.opInputs[size_t(softmax)].front();
-    for (int op = writerOf[size_t(before)];; op = writerOf[size_t(before)]) {
-      found.insert(before);
-      if (isOfClass(op, OperatorClass::contraction)) break;
-      if (!isOfClass(op, OperatorClass::elementwise)) return;
-      before = problem.opInputs[size_t(op)].front();
-    }
-    int after = problem.opOutputs[size_t(softmax)].front();
-    while (true) {
-      found.insert(after);
-      const std::optional<int> reader = readerOf(after);
-      if (!reader) return;
-      if (isOfClass(*reader, OperatorClass::contraction)) break;
-      if (!isOfClass(*reader, OperatorClass::elementwise)) return;
-      after = problem.opOutputs[size_t(*reader)].front();
-    }
-    scores.insert(found.begin(), found.end());
+    bool isBehind = false, isBefore = false;
+    for (const int tensor : problem.opInputs[size_t(softmax)]) isBehind |= comesFromContraction(tensor, found);
+    for (const int tensor : problem.opOutputs[size_t(softmax)]) isBefore |= goesToContractions(tensor, found);
+    if (isBehind && isBefore) scores.insert(found.begin(), found.end());
   }
 
-  /// The only op that reads a tensor which is no result.
-  std::optional<int> readerOf(int tensor) const {
-    std::optional<int> reader;
+  bool comesFromContraction(int tensor, std::set<int> &found) const {
+    const int writer = writerOf[size_t(tensor)];
+    if (writer < 0) return false;
+    bool comes = isOfClass(writer, OperatorClass::contraction);
+    if (!comes && isWithinAttention(writer))
+      for (const int operand : problem.opInputs[size_t(writer)]) comes |= comesFromContraction(operand, found);
+    if (comes) found.insert(tensor);
+    return comes;
+  }
+
+  /// And nowhere else.
+  bool goesToContractions(int tensor, std::set<int> &found) const {
+    if (problem.tensors[size_t(tensor)].isResult) return false;
+    bool goes = false;
+    for (const int reader : readersOf(tensor)) {
+      bool leads = isOfClass(reader, OperatorClass::contraction);
+      if (!leads && isWithinAttention(reader))
+        for (const int result : problem.opOutputs[size_t(reader)]) leads |= goesToContractions(result, found);
+      if (!leads) return false;
+      goes = true;
+    }
+    if (goes) found.insert(tensor);
+    return goes;
+  }
+
+  std::vector<int> readersOf(int tensor) const {
+    std::vector<int> readers;
     for (size_t op = 0; op < problem.ops.size(); ++op)
-      if (std::ranges::count(problem.opInputs[op], tensor) > 0) {
-        if (reader) return std::nullopt;
-        reader = int(op);
-      }
-    return problem.tensors[size_t(tensor)].isResult ? std::nullopt : reader;
+      if (std::ranges::count(problem.opInputs[op], tensor) > 0) readers.push_back(int(op));
+    return readers;
   }
 
   const select::Problem &problem;

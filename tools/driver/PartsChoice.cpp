@@ -7,7 +7,6 @@
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <tuple>
 

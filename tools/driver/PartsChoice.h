@@ -2,7 +2,7 @@
 //
 // The rule: a plan takes no more memory than a framework would that runs op by op and has a fused attention (FrameworkMemory.h), or than
 // the L2 holds; the fastest such plan is chosen, if it is predicted at most `mostSlower` slower than the fastest of all, else the smallest
-// that is. Who wants speed alone says --parts 1. Predictions are of whole graphs
+// that is. A plan that is within the limit as a whole is not weighed against parts. Who wants speed alone says --parts 1. Predictions are of whole graphs
 // (runtime/GraphPrediction.h): small parts start more kernels and use each less well, but find in L2 what a whole tensor of scores fetches
 // from DRAM. As everywhere, a modelled price is no match for a measured one: where the whole is measured, so are the parts that may win.
 #pragma once

@@ -111,9 +111,9 @@ private:
     for (size_t i = 0; i < space.items.size(); ++i) {
       const ProfileItem &item = space.items[i];
       const auto kernel = have.kernels.find(item.subject);
-      if (kernel != have.kernels.end() && !item.again)
+      if (kernel != have.kernels.end())
         if (const auto row = kernel->second.rows.find(item.line); row != kernel->second.rows.end() && isCurrent(row->second, item.line) &&
-                                                                  !(options.again && isNearBest(row->second, kernel->second) && isOfOlderText(item, row->second)))
+                                                                  !((item.again || (options.again && isNearBest(row->second, kernel->second))) && isOfOlderText(item, row->second)))
           continue;
       pendingItems.push_back(i);
     }

@@ -30,7 +30,7 @@ struct ProfileItem {
   std::string subject, line; ///< the row it becomes
   double modelled = 0;       ///< seconds by the model
   double rank = 1;           ///< modelled over the kernel's best: items are measured in this order
-  bool again = false;        ///< its row, if there is one, is of a text that is not emitted any more
+  bool again = false;        ///< measured once more if its row is of a text that is not emitted any more
 };
 
 /// One product for which the library's candidates are measured, wherever it occurs; with an epilogue, that of one kernel.

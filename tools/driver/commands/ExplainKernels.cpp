@@ -156,6 +156,7 @@ std::string partsLines(const json &parts, double free) {
     table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
                   formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>()),
                   one["measured"].get<bool>() ? "measured" : "partly modelled"});
+  if (free <= 0) return "parts:\n" + table.print();  // of an artifact that does not say what was free
   return fmt::format("parts: {}\n{}", fmt::format("the fastest within {} of workspace, which ops one by one with a fused attention take, or the L2, if at most {:.0f}% slower "
                                                   "than without a limit (--parts 1); only measured ones may win if any is", formatBytes(int64_t(free)), 100 * mostSlower), table.print());
 }
