@@ -245,15 +245,17 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
   SharedSpaces shared(model);
   const double slowest = skipSlower(variants, model, shared, compared, selections, result);
   // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
+  std::vector<char> isSlower(variants.size(), false);  // each by one thread, which bits of a vector<bool> do not allow
   forEachSolvable(result.reasons, [&](size_t v) {
     if (!selections[v].graph->bestPath.empty()) return;
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
     if (isTied) selections[v] = solveTied(variants[v].problem, model, variants[v].options, shared);
     else if (std::optional<Selection> opened = startUnlessSlower(variants[v], model, shared, slowest)) selections[v] = std::move(*opened);
-    else result.skipped[v] = true, result.reasons[v] = "none of its plans is as fast as those of another variant";
-    if (!result.skipped[v]) selections[v].graph->statistics.seconds = stopwatch.seconds();
+    else isSlower[v] = true, result.reasons[v] = "none of its plans is as fast as those of another variant";
+    if (!isSlower[v]) selections[v].graph->statistics.seconds = stopwatch.seconds();
   });
+  for (size_t v = 0; v < variants.size(); ++v) result.skipped[v] = result.skipped[v] || isSlower[v];
   double rival = infinite;
   for (size_t v = 0; v < variants.size(); ++v)
     if (result.reasons[v].empty())

@@ -151,7 +151,7 @@ Selection select(Problem problem, const CostModel &model, const Options &options
 struct VariantProblem {
   Problem problem;
   Options options;
-  double withoutPins = 0;  ///< seconds of its best plan if no tensor is pinned, which none with pins beats; 0: not known
+  double withoutPins = 0;  ///< seconds that no plan of it beats even if no tensor is pinned; 0: not known
 };
 /// Which plans of all variants together are compared afterwards, by other measures: so many of the best, as far as they are within so
 /// large a share of the best one's time.

@@ -449,7 +449,11 @@ VariantTimes Compilation::timesWithoutPins(const std::vector<ProposedVariant> &p
                         fmt::join(choices.noFuse, " ")));
   if (std::optional<VariantTimes> times = known.find()) return *times;
   VariantTimes times;
-  for (const SelectedVariant &variant : selectAll(copy(proposed), problems, {}, {}).variants) times[variant.proposed.name()] = variant.selection.best().seconds;
+  const std::vector<SelectedVariant> variants = selectAll(copy(proposed), problems, {}, {}).variants;
+  for (const SelectedVariant &variant : variants) {  // of others than the best what their bound leaves, for none was searched to its end
+    const double seconds = variant.selection.best().seconds, best = variants.front().selection.best().seconds;
+    times[variant.proposed.name()] = &variant == &variants.front() ? seconds : std::max(best, seconds * (1 - variant.selection.statistics().mostGain));
+  }
   known.store(times);
   return times;
 }
