@@ -11,16 +11,8 @@
 namespace weft::select {
 namespace {
 
-/// Configurations that are priced one by one where the model is not separable.
-constexpr double maximumPricedOneByOne = 20000;
 /// What a layout that a kernel cannot take counts for.
 constexpr double farRatio = 4;
-
-double combinations(const std::vector<std::vector<Layout>> &choices) {
-  double product = 1;
-  for (const auto &layouts : choices) product *= static_cast<double>(layouts.size());
-  return product;
-}
 
 }  // namespace
 
@@ -28,81 +20,39 @@ void Prices::keepLayouts(SharedSpaces &shared) {
   const size_t count = problem.tensors.size();
   std::vector<Worths> worths(count);
   std::vector<int> kernels(count, 0);
-  bestByLayout.resize(problem.candidates.size());
-  bestTuples.resize(problem.candidates.size());
+  bests.resize(problem.candidates.size());
   for (size_t c = 0; c < problem.candidates.size(); ++c) {
     if (!usable[c]) continue;
     const Candidate &candidate = problem.candidates[c];
     CandidatePrices &prices = candidates[c];
     prices.operands = candidate.inputs;
     prices.operands.insert(prices.operands.end(), candidate.outputs.begin(), candidate.outputs.end());
-    bestByLayout[c].resize(prices.operands.size());
     if (prices.isFolded) {
+      bests[c] = std::make_shared<Bests>(Bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(prices.operands.size())});
       prices.bestSeconds = 0;
       continue;
     }
     ++statistics.kernels;
     openSpaces(static_cast<int>(c), shared);
-    findBests(static_cast<int>(c));
+    prices.bestSeconds = bests[c]->seconds;
     weigh(static_cast<int>(c), worths);
     for (int tensor : prices.operands) ++kernels[static_cast<size_t>(tensor)];
   }
   for (size_t t = 0; t < count; ++t) keepOf(static_cast<int>(t), worths[t], kernels[t]);
 }
 
-/// The best of a candidate, over all and for every layout of every operand.
-void Prices::findBests(int index) {
-  const auto c = static_cast<size_t>(index);
-  const Kernel &kernel = problem.candidates[c].kernel;
-  const CostModel &pricer = model.modelled();
-  CandidatePrices &prices = candidates[c];
-  const auto offer = [&](size_t operand, const Layout &layout, double seconds, bool isRun) {
-    Best &best = bestByLayout[c][operand].try_emplace(withoutPlace(layout)).first->second;
-    best.seconds = std::min(best.seconds, seconds);
-    best.isRun = best.isRun || isRun;
-  };
-  const auto offerTuple = [&](const LayoutTuple &tuple, double seconds, bool isRun) {
-    if (seconds < prices.bestSeconds) prices.bestSeconds = seconds, bestTuples[c] = tuple;
-    for (size_t operand = 0; operand < tuple.size(); ++operand) offer(operand, tuple[operand], seconds, isRun);
-  };
-  for (const MeasuredPoint &point : prices.measured)
-    offerTuple(prices.space(point.space).tuples[static_cast<size_t>(point.tuple)], point.seconds, true);
-  for (size_t s = 0; s < prices.pricedSpaces; ++s) {
-    const ConfigurationSpace &space = *prices.spaces[s];
-    const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
-    const bool bySum = space.tuples.empty() && (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne);
-    if (bySum) {
-      const LoopTable table(kernel, model.device(), space, space.choices);
-      for (size_t row = 0; row < table.knobsCount(); ++row) {
-        prices.bestSeconds = std::min(prices.bestSeconds, table.best(row, -1, 0));
-        for (size_t operand = 0; operand < space.choices.size(); ++operand)
-          for (size_t l = 0; l < space.choices[operand].size(); ++l)
-            offer(operand, space.choices[operand][l], table.best(row, static_cast<int>(operand), static_cast<int>(l)), true);
-      }
-      continue;
-    }
-    forEachTuple(space, [&](const LayoutTuple &tuple) {
-      double seconds = infinite;
-      for (const Knobs &knobs : space.knobs)
-        if (isUseful(kernel, tuple, knobs)) seconds = std::min(seconds, pricer.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds);
-      offerTuple(tuple, seconds, space.family != familyOf(ViewKnobs{}));
-      return true;
-    });
-  }
-}
-
 void Prices::weigh(int index, std::vector<Worths> &worths) const {
   const auto c = static_cast<size_t>(index);
   const CandidatePrices &prices = candidates[c];
   for (size_t operand = 0; operand < prices.operands.size(); ++operand)
-    for (const auto &[layout, best] : bestByLayout[c][operand]) {
+    for (const auto &[layout, best] : bests[c]->byLayout[operand]) {
       Worth &entry = worths[static_cast<size_t>(prices.operands[operand])][layout];
       const double ratio = prices.bestSeconds > 0 ? best.seconds / prices.bestSeconds : (best.seconds > 0 ? farRatio : 1);
       entry.bestRatio = std::min(entry.bestRatio, ratio);
       entry.sum += std::min(ratio, farRatio);
       ++entry.kernels;
       entry.isRun = entry.isRun || best.isRun;
-      if (!bestTuples[c].empty() && withoutPlace(bestTuples[c][operand]) == layout) entry.isSomeBest = true;
+      if (!bests[c]->tuple.empty() && withoutPlace(bests[c]->tuple[operand]) == layout) entry.isSomeBest = true;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "passes/select/KernelSpaces.h"
 
 #include "kernel/CanonicalNames.h"
+#include "passes/select/Prices.h"
 
 #include <fmt/ranges.h>
 
@@ -10,6 +11,15 @@
 
 namespace weft::select {
 namespace {
+
+/// Configurations that are priced one by one where the model is not separable.
+constexpr double maximumPricedOneByOne = 20000;
+
+double combinations(const std::vector<std::vector<Layout>> &choices) {
+  double product = 1;
+  for (const auto &layouts : choices) product *= static_cast<double>(layouts.size());
+  return product;
+}
 
 /// Leaves the knobs of block reductions that combine as asked, if the kernel has a softmax and there are any.
 void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpace &space) {
@@ -61,6 +71,68 @@ void addMeasured(const std::vector<PricedConfiguration> &rows, const std::set<Kn
   for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
+/// What an epilogue of a library saves, only measurements say: beside those of others it is offered by its own rows alone.
+bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
+  return model.hasMeasurements() && space.family == familyOf(LibraryKnobs{}) && kernel.body.size() > 1;
+}
+
+Bests measuredBestsOf(const Kernel &kernel, const KernelSpaces &spaces) {
+  Bests bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(operandValues(kernel).size())};
+  for (const MeasuredPoint &point : spaces.points)
+    bests.offer(spaces.measured[static_cast<size_t>(point.space)]->tuples[static_cast<size_t>(point.tuple)], point.seconds, true);
+  return bests;
+}
+
+}  // namespace
+
+void Bests::offer(size_t operand, const Layout &layout, double offered, bool isRun) {
+  Best &best = byLayout[operand].try_emplace(withoutPlace(layout)).first->second;
+  best.seconds = std::min(best.seconds, offered);
+  best.isRun = best.isRun || isRun;
+}
+
+void Bests::offer(const LayoutTuple &layouts, double offered, bool isRun) {
+  if (offered < seconds) seconds = offered, tuple = layouts;
+  for (size_t operand = 0; operand < layouts.size(); ++operand) offer(operand, layouts[operand], offered, isRun);
+}
+
+void Bests::offer(const Bests &others) {
+  if (others.seconds < seconds) seconds = others.seconds, tuple = others.tuple;
+  for (size_t operand = 0; operand < byLayout.size(); ++operand)
+    for (const auto &[layout, best] : others.byLayout[operand]) offer(operand, layout, best.seconds, best.isRun);
+}
+
+void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
+  const CostModel &pricer = model.modelled();
+  const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
+  if (space.tuples.empty() && (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne)) {
+    const LoopTable table(kernel, model.device(), space, space.choices);
+    for (size_t row = 0; row < table.knobsCount(); ++row) {
+      seconds = std::min(seconds, table.best(row, -1, 0));
+      for (size_t operand = 0; operand < space.choices.size(); ++operand)
+        for (size_t l = 0; l < space.choices[operand].size(); ++l)
+          offer(operand, space.choices[operand][l], table.best(row, static_cast<int>(operand), static_cast<int>(l)), true);
+    }
+    return;
+  }
+  forEachTuple(space, [&](const LayoutTuple &layouts) {
+    double least = infinite;
+    for (const Knobs &knobs : space.knobs)
+      if (isUseful(kernel, layouts, knobs)) least = std::min(least, pricer.cost(kernel, toConfiguration(kernel, layouts, knobs)).seconds);
+    offer(layouts, least, space.family != familyOf(ViewKnobs{}));
+    return true;
+  });
+}
+
+namespace {
+
+Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const KernelSpaces &spaces) {
+  Bests bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(operandValues(kernel).size())};
+  for (const KernelSpaces::Legal &legal : spaces.legal)
+    if (!legal.isView && !legal.waitsForRows) bests.offerModelled(kernel, *legal.space, model);
+  return bests;
+}
+
 }  // namespace
 
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optional<BlockCombine> softmax) {
@@ -75,21 +147,29 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optiona
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutRows(result, space, configurations);
-    result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)), .configurations = configurations, .withoutRows = unmeasured});
+    const bool isView = space.family == familyOf(ViewKnobs{}), waits = waitsForRows(kernel, space, model);
+    result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)), .configurations = configurations,
+                            .withoutRows = unmeasured, .isView = isView, .waitsForRows = waits});
   }
+  result.measuredBests = std::make_shared<Bests>(measuredBestsOf(kernel, result));
   return result;
 }
 
-const KernelSpaces &SharedSpaces::of(const Kernel &kernel, std::optional<BlockCombine> softmax) {
-  // Configurations name a kernel's axes by their numbers, which equal texts may give in another order.
-  const std::string key = fmt::format("{}{} {}", canonicalText(kernel), fmt::join(CanonicalNames(kernel).axesInOrder(), ","),
+SharedSpaces::Entry &SharedSpaces::of(const Kernel &kernel, std::optional<BlockCombine> softmax) {
+  // Configurations name a kernel's axes by their numbers, which equal texts may give in another order; a model may know kernels by their names.
+  const std::string key = fmt::format("{}\n{}{} {}", kernel.name, canonicalText(kernel), fmt::join(CanonicalNames(kernel).axesInOrder(), ","),
                                       softmax ? nameOf(*softmax) : "");
   Entry &entry = [&]() -> Entry & {
     const std::lock_guard lock(mutex);
     return entries[key];
   }();
-  std::call_once(entry.once, [&] { entry.spaces = spacesOf(kernel, model, softmax); });
-  return entry.spaces;
+  std::call_once(entry.opened, [&] { entry.spaces = spacesOf(kernel, model, softmax); });
+  return entry;
+}
+
+const std::shared_ptr<const Bests> &SharedSpaces::modelledBests(const Kernel &kernel, Entry &entry) {
+  std::call_once(entry.modelled, [&] { entry.modelledBests = std::make_shared<Bests>(modelledBestsOf(kernel, model, entry.spaces)); });
+  return entry.modelledBests;
 }
 
 }  // namespace weft::select

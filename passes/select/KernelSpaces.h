@@ -13,12 +13,38 @@
 
 namespace weft::select {
 
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Kernels are handed the address of element zero, and take gaps where there are any: neither is part of a tensor's layout here.
+inline Layout withoutPlace(Layout layout) {
+  layout.offset = 0;
+  layout.strides.clear();
+  return layout;
+}
+
 using SharedSpace = std::shared_ptr<const ConfigurationSpace>;
 
 /// A measured configuration as indices into spaces.
 struct MeasuredPoint {
   int space = -1, tuple = -1, knobs = -1;
-  double seconds = std::numeric_limits<double>::infinity();
+  double seconds = infinite;
+};
+
+/// The best times of a kernel, over all and for every layout of every operand.
+struct Bests {
+  struct Best {
+    double seconds = infinite;
+    bool isRun = false;  ///< by a kernel that runs, not only by a view
+  };
+  double seconds = infinite;
+  LayoutTuple tuple = {};  ///< that takes these; empty where operands are priced apart
+  std::vector<std::map<Layout, Best>> byLayout;  ///< per operand
+
+  void offer(size_t operand, const Layout &layout, double seconds, bool isRun);
+  void offer(const LayoutTuple &tuple, double seconds, bool isRun);
+  /// Offers the configurations of a space as the model prices them.
+  void offerModelled(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model);
+  void offer(const Bests &others);
 };
 
 struct KernelSpaces {
@@ -26,10 +52,13 @@ struct KernelSpaces {
     SharedSpace space;
     double configurations = 0;  ///< that are useful
     double withoutRows = 0;     ///< of these
+    bool isView = false;
+    bool waitsForRows = false;  ///< not to be priced by the model
   };
   std::vector<Legal> legal;           ///< in the order of families
   std::vector<SharedSpace> measured;  ///< one a family, in which only the points are offered
   std::vector<MeasuredPoint> points;  ///< of `measured`
+  std::shared_ptr<const Bests> measuredBests;
 };
 
 /// `softmax`: as Options::softmax.
@@ -39,14 +68,17 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optiona
 class SharedSpaces {
 public:
   explicit SharedSpaces(const CostModel &model) : model(model) {}
+  struct Entry {
+    KernelSpaces spaces;
+    std::once_flag opened, modelled;
+    std::shared_ptr<const Bests> modelledBests;  ///< once it was asked for
+  };
   /// Lives as long as this.
-  const KernelSpaces &of(const Kernel &kernel, std::optional<BlockCombine> softmax);
+  Entry &of(const Kernel &kernel, std::optional<BlockCombine> softmax);
+  /// Over the legal spaces that are no views and that the model prices.
+  const std::shared_ptr<const Bests> &modelledBests(const Kernel &kernel, Entry &entry);
 
 private:
-  struct Entry {
-    std::once_flag once;
-    KernelSpaces spaces;
-  };
   const CostModel &model;
   std::mutex mutex;
   std::map<std::string, Entry> entries;

@@ -38,7 +38,7 @@ std::vector<double> Prices::directLosses(int tensor) const {
     for (size_t i = 0; usable[c] && i < problem.candidates[c].inputs.size(); ++i) {
       if (problem.candidates[c].inputs[i] != tensor) continue;
       for (size_t l = 0; l < count; ++l)
-        if (const auto found = bestByLayout[c][i].find(keptLayouts[t][l]); found != bestByLayout[c][i].end())
+        if (const auto found = bests[c]->byLayout[i].find(keptLayouts[t][l]); found != bests[c]->byLayout[i].end())
           losses[l] = std::min(losses[l], found->second.seconds - candidates[c].bestSeconds);
     }
   if (problem.tensors[t].isResult && !pins[t]) losses.assign(count, 0);

@@ -9,24 +9,14 @@
 #include "passes/select/KernelSpaces.h"
 #include "passes/select/Selection.h"
 
-#include <limits>
-
 namespace weft::select {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
 /// Kept layouts of a tensor fit the bits of a mask.
 using LayoutMask = uint8_t;
 constexpr size_t maximumLayouts = 8;
 
 /// Prices nearer to each other than this share are ties: nobody could measure the difference.
 constexpr double noise = 0.005;
-
-/// Kernels are handed the address of element zero, and take gaps where there are any: neither is part of a tensor's layout here.
-inline Layout withoutPlace(Layout layout) {
-  layout.offset = 0;
-  layout.strides.clear();
-  return layout;
-}
 
 /// The best way to run a candidate under one combination of layouts, and the next best that is no tie with it.
 struct Price {
@@ -92,6 +82,7 @@ private:
   // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate, SharedSpaces &shared);
   void openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices);
+  void findBests(int candidate, const std::shared_ptr<const Bests> &others);
   static void addMeasured(const KernelSpaces &known, CandidatePrices &prices);
   bool reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const;
   // KeptLayouts.cpp
@@ -104,7 +95,6 @@ private:
   };
   using Worths = std::map<Layout, Worth>;
   void keepLayouts(SharedSpaces &shared);
-  void findBests(int candidate);
   void weigh(int candidate, std::vector<Worths> &worths) const;
   void keepOf(int tensor, const Worths &worths, int kernels);
   // Tables.cpp
@@ -140,12 +130,7 @@ private:
   std::vector<std::vector<Layout>> keptLayouts;
   std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;
-  struct Best {
-    double seconds = infinite;
-    bool isRun = false;  ///< by a kernel that runs, not only by a view
-  };
-  std::vector<std::vector<std::map<Layout, Best>>> bestByLayout;  ///< candidate, operand -> layout -> best seconds
-  std::vector<LayoutTuple> bestTuples;                            ///< candidate; empty where operands are priced apart
+  std::vector<std::shared_ptr<const Bests>> bests;  ///< candidate; null where it is not usable
 
   struct TransposePrice {
     double seconds = infinite;

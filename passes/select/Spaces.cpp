@@ -64,28 +64,24 @@ void leaveViews(const Problem &problem, const Candidate &candidate, bool isStric
   });
 }
 
-/// What an epilogue of a library saves, only measurements say: beside those of others it is offered by its own rows alone.
-bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
-  return model.hasMeasurements() && space.family == familyOf(LibraryKnobs{}) && kernel.body.size() > 1;
-}
-
 }  // namespace
 
 void Prices::openSpaces(int index, SharedSpaces &shared) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
-  const KernelSpaces &known = shared.of(candidate.kernel, options.softmax);
+  SharedSpaces::Entry &entry = shared.of(candidate.kernel, options.softmax);
+  const KernelSpaces &known = entry.spaces;
   const bool fits = std::any_of(known.points.begin(), known.points.end(), [&](const MeasuredPoint &point) {
     return reachesPins(prices.operands, known.measured[static_cast<size_t>(point.space)]->tuples[static_cast<size_t>(point.tuple)]);
   });
   bool isModelled = false;
   for (const KernelSpaces::Legal &legal : known.legal) {
-    if (legal.space->family == familyOf(ViewKnobs{})) {
+    if (legal.isView) {
       openViews(candidate, *legal.space, prices);
       continue;
     }
     statistics.legalConfigurations += legal.configurations;
-    if (fits || waitsForRows(candidate.kernel, *legal.space, model)) {
+    if (fits || legal.waitsForRows) {
       statistics.prunedConfigurations += legal.withoutRows;
       continue;
     }
@@ -93,6 +89,7 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
     prices.spaces.push_back(legal.space);
   }
   prices.pricedSpaces = prices.spaces.size();
+  findBests(index, fits ? known.measuredBests : shared.modelledBests(candidate.kernel, entry));
   if (fits) addMeasured(known, prices);
   if (!isModelled || !model.hasMeasurements()) return;
   const std::string reason = known.points.empty() ? "no configuration was measured" : "no measured configuration takes the pinned layouts";
@@ -107,6 +104,20 @@ void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, Can
   if (space.isEmpty()) return;
   statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
   prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
+}
+
+/// `others`: of all spaces but the views.
+void Prices::findBests(int index, const std::shared_ptr<const Bests> &others) {
+  const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
+  std::shared_ptr<const Bests> &result = bests[static_cast<size_t>(index)];
+  result = others;
+  for (const SharedSpace &space : candidates[static_cast<size_t>(index)].spaces) {
+    if (space->family != familyOf(ViewKnobs{})) continue;
+    Bests own{.byLayout = std::vector<std::map<Layout, Bests::Best>>(others->byLayout.size())};
+    own.offerModelled(candidate.kernel, *space, model);
+    own.offer(*others);
+    result = std::make_shared<Bests>(std::move(own));
+  }
 }
 
 /// Whether layouts of the operands leave every pinned one as it is pinned.

@@ -82,11 +82,11 @@ void Prices::chooseLayouts(int index) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   size_t size = 1;
   for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
-    const auto &bests = bestByLayout[static_cast<size_t>(index)][operand];
+    const auto &best = bests[static_cast<size_t>(index)]->byLayout[operand];
     const std::vector<Layout> &kept = layouts(prices.operands[operand]);
     std::vector<std::pair<double, int>> ranked;
     for (size_t l = 0; l < kept.size(); ++l)
-      if (const auto found = bests.find(kept[l]); found != bests.end()) ranked.emplace_back(found->second.seconds, static_cast<int>(l));
+      if (const auto found = best.find(kept[l]); found != best.end()) ranked.emplace_back(found->second.seconds, static_cast<int>(l));
     std::sort(ranked.begin(), ranked.end());
     std::vector<int> numbers;
     for (const auto &[seconds, number] : ranked) numbers.push_back(number);
