@@ -226,12 +226,18 @@ class Choices(CommandTest):
         known = list(self.cache.glob('times/*.json'))
         self.assertEqual(len(known), 1)
         without = {variant['name']: variant['seconds'] for variant in self.weft('select', *CORE, '--json').json()['variants']}
-        self.assertEqual(json.loads(known[0].read_text()), without)
+        times = json.loads(known[0].read_text())
+        fastest = min(without, key=without.get)
+        self.assertEqual(times[fastest], without[fastest])
+        self.assertEqual(times.keys(), without.keys())
+        for name, seconds in without.items():  # of others what their bound leaves
+            self.assertLessEqual(times[name], seconds)
+            self.assertGreater(times[name], max(0.98 * seconds, without[fastest] * (1 - 1e-9)))
         self.assertAlmostEqual(first[1][0]['regret'], min(first[0].values()) - min(without.values()), delta=1e-12)
         self.assertEqual(pinned(), first)
         known[0].write_text('{"unchanged": "soon"}')  # damaged: found again
         self.assertEqual(pinned(), first)
-        self.assertEqual(json.loads(known[0].read_text()), without)
+        self.assertEqual(json.loads(known[0].read_text()), times)
         # What is known decides which variants are searched.
         known[0].write_text(json.dumps({name: seconds if name == min(without, key=without.get) else 1 for name, seconds in without.items()}))
         self.assertEqual(list(pinned()[0]), [min(without, key=without.get)])
