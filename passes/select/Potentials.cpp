@@ -2,6 +2,9 @@
 #include "passes/select/Potentials.h"
 
 #include <algorithm>
+#include <bit>
+#include <set>
+#include <span>
 #include <utility>
 
 namespace weft::select {

@@ -60,7 +60,7 @@ private:
   /// The layouts of an argument at the start.
   LayoutMask atStart(int tensor) const;
   double least(int tensor, LayoutMask mask, const std::vector<double> &potentials) const;
-  /// Bound and slopes at the potentials; `chosen`: per candidate its best combination.
+  /// Bound and slopes at the potentials.
   Solution solve(const std::vector<double> &potentials, std::vector<double> &slopes) const;
   double cheapest(const Table &table, const std::vector<double> &potentials, size_t &combination) const;
   void addSlopes(const Table &table, size_t combination, std::vector<double> &slopes) const;
