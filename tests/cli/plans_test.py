@@ -1,5 +1,7 @@
 """Plans that ship (profiles/plans/): they are what selection chooses today, and can be explained, compared and built without selecting."""
+import itertools
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -11,6 +13,19 @@ from weftbench import operator_table  # noqa: E402
 
 PLANS = ROOT / 'profiles/plans'
 CURE = 'tools/plans writes profiles/plans anew'
+
+
+# Kernels of Table A.1 whose ops a plan computes in several of its own, each with two ops to join again (--fuse). Products take
+# the first ops of DRLN, BDRLN, BDRB and EBSB, the product of d_w1 its bias' sum; at B=96 the sums of gamma compute d_feed_forward again.
+DRLN, BDRLN, BDRB, EBSB = (('DRLN', 'attention,norm1'), ('BDRLN', 'feed_forward,norm2'), ('BDRB', 'd_active,d_b1'), ('EBSB', 'd_norm1,d_gamma1'))
+SPLIT = {'paper-encoder-train-b8-j512': [DRLN, BDRLN, BDRB, EBSB],
+         'paper-encoder-train-b96-j128': [DRLN, ('BLNRD', 'd_residual2,d_feed_forward'), BDRB, EBSB]}
+
+
+def paper_kernels(operators):
+    """Name and our kernels of each kernel of Table A.1 whose ops are not all stacked away, in the paper's order."""
+    runs = [(name, list(rows)) for name, rows in itertools.groupby(operator_table.paper_rows(), lambda row: row['kernel']) if name]
+    return [(name, {kernel for row in rows for kernel in operator_table.operator_of(row, operators)['kernels']}) for name, rows in runs]
 
 
 def shipped():
@@ -51,6 +66,21 @@ class Plans(CommandTest):
                     operator = operator_table.operator_of(row, operators)
                     self.assertTrue(operator and operator['kernels'])
                     self.assertLessEqual(set(operator['kernels']), names)
+
+    def test_ops_of_a_paper_kernel_lie_in_one_kernel_or_cost_less_apart(self):
+        for folder in shipped():
+            operators = self.weft('explain', folder, '--movement', '--json').json()['operators']
+            kernels = paper_kernels(operators)
+            self.assertEqual(len(kernels), 14, 'as many as Table A.1 has')
+            self.assertEqual([name for name, ours in kernels if len(ours) > 1], [name for name, _ in SPLIT[folder.name]], folder.name)
+            chosen = self.weft('explain', folder, '--json').json()['seconds']
+            batch, length = re.fullmatch(r'.*-b(\d+)-j(\d+)', folder.name).groups()
+            for name, pair in SPLIT[folder.name]:
+                with self.subTest(plan=folder.name, kernel=name):
+                    self.weft('compile', 'paper-encoder', '--train', '--dim', f'b={batch}', '--dim', f'j={length}', '--fuse', pair,
+                              '--stop-after', 'emit', '-o', 'joined')
+                    joined = self.weft('explain', 'joined', '--json').json()['seconds']
+                    self.assertGreaterEqual(joined, chosen)
 
     def test_they_are_built_without_selecting(self):
         for folder in shipped():
