@@ -262,16 +262,17 @@ private:
     for (size_t index = 0; index < result.kernels.size(); ++index) {
       ChosenKernel &chosen = result.kernels[index];
       if (!runs(chosen) || !hasGaps(chosen.kernel, chosen.configuration)) continue;
-      std::vector<PricedConfiguration> rows = prices.measuredAs(chosen.kernel, chosen.configuration);
-      std::erase_if(rows, [&](const PricedConfiguration &row) { return !legality(chosen.kernel, row.configuration, device).isLegal; });
-      if (rows.empty()) {
+      const std::vector<PricedConfiguration> rows = prices.measuredAs(chosen.kernel, chosen.configuration);
+      // The fastest first; whether a row is legal takes an enumeration, so no further ones are asked.
+      const auto best = std::ranges::find_if(rows, [&](const PricedConfiguration &row) { return legality(chosen.kernel, row.configuration, device).isLegal; });
+      if (best == rows.end()) {
         chosen.cost.source = Cost().source;  // of the text without
         if (chosen.cost.measured) result.plan.notes.push_back(fmt::format("{} was measured without the gaps of its operands", chosen.kernel.name));
         continue;
       }
-      result.plan.predictedSeconds += rows.front().cost.seconds - chosen.cost.seconds;
-      chosen.configuration = rows.front().configuration;
-      chosen.cost = rows.front().cost;
+      result.plan.predictedSeconds += best->cost.seconds - chosen.cost.seconds;
+      chosen.configuration = best->configuration;
+      chosen.cost = best->cost;
       describeCost(chosen, result.plan.kernels[index]);
     }
   }
