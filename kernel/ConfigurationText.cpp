@@ -6,6 +6,7 @@
 #include "kernel/Error.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <map>
 #include <span>
@@ -97,9 +98,10 @@ template <typename Integer> Integer parseInteger(std::string_view text, std::str
   return value;
 }
 
+/// Of the line of a kernel, or of any kernel's: then axes are not looked up.
 class FieldReader {
 public:
-  FieldReader(std::string_view text, const Kernel &kernel) : kernel(kernel) {
+  FieldReader(std::string_view text, const Kernel *kernel) : kernel(kernel) {
     for (const std::string_view field : split(text, ' ')) {
       const size_t equals = field.find('=');
       if (equals == std::string_view::npos) throw Error::badInput("knob '{}' has no value", field);
@@ -115,9 +117,12 @@ public:
     const auto text = take(name);
     value = -1;
     if (!text) return;
-    const CanonicalNames names(kernel);
-    const auto index = text->size() > 1 && text->front() == 'a' ? parseInteger<size_t>(text->substr(1), name) : size_t(-1);
-    if (index >= names.axesInOrder().size()) throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel.name);
+    const bool isAxis = text->size() > 1 && text->front() == 'a';
+    if (!isAxis && !kernel) throw Error::badInput("knob '{}': '{}' is no axis; axes are a0, a1, ...", name, *text);
+    const auto index = isAxis ? parseInteger<size_t>(text->substr(1), name) : size_t(-1);
+    if (!kernel) return;
+    const CanonicalNames names(*kernel);
+    if (index >= names.axesInOrder().size()) throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel->name);
     value = names.axesInOrder()[index];
   }
   template <typename Choice> void choice(std::string_view name, Choice &value, std::span<const std::type_identity_t<Choice>> all) {
@@ -140,16 +145,26 @@ private:
     fields.erase(found);
     return text;
   }
-  const Kernel &kernel;
+  const Kernel *kernel;
   std::map<std::string_view, std::string_view> fields;
 };
 
-template <typename Family> Knobs readKnobs(std::string_view text, const Kernel &kernel) {
+template <typename Family> Knobs readKnobs(std::string_view text, const Kernel *kernel) {
   FieldReader reader(text, kernel);
   Family knobs;
   visitFields(knobs, reader);
   reader.refuseOthers();
   return knobs;
+}
+
+Knobs knobsOf(std::string_view family, std::string_view text, const Kernel *kernel) {
+  if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
+  if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
+  if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
+  if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(text, kernel);
+  if (family == familyOf(AmpereContractionKnobs{})) return readKnobs<AmpereContractionKnobs>(text, kernel);
+  if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
+  throw Error::badInput("unknown kernel family '{}'", family);
 }
 
 std::string knobsText(const Knobs &knobs, const CanonicalNames *names) {
@@ -191,6 +206,37 @@ Layout parseLayout(std::string_view text, const Kernel &kernel, int value) {
     layout.strides.push_back(parseInteger<int64_t>(stride, "stride"));
   if (layout.strides.size() != rank) throw Error::badInput("layout '{}' needs {} strides", text, rank);
   return layout;
+}
+
+/// As strideText writes them.
+void checkStrides(std::string_view text) {
+  std::string_view rest = text;
+  for (const char separator : std::string_view(",:_,:>,:")) {
+    const size_t end = rest.find(separator);
+    if (end == std::string_view::npos) throw Error::badInput("strides '{}' lack a '{}'", text, separator);
+    parseInteger<int64_t>(rest.substr(0, end), "stride");
+    rest.remove_prefix(end + 1);
+  }
+  parseInteger<int64_t>(rest, "stride");
+}
+
+/// Every layout orders as many dimensions as it has.
+void checkLayouts(std::string_view text) {
+  const size_t arrow = text.find('>');
+  if (arrow == std::string_view::npos) throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
+  for (const std::string_view operands : {text.substr(0, arrow), text.substr(arrow + 1)}) {
+    for (const std::string_view layout : split(operands, ',')) {
+      const size_t bracket = std::min(layout.find('['), layout.size());
+      const std::string_view order = layout.substr(0, bracket);
+      uint64_t seen = 0;
+      for (const char digit : order == "-" ? std::string_view() : order)
+        if (const size_t dimension = dimensionDigits.find(digit); dimension < order.size()) seen |= uint64_t(1) << dimension;
+      if (order != "-" && (order.empty() || std::popcount(seen) != int(order.size()))) throw Error::badInput("layout '{}' orders no dimensions", layout);
+      if (bracket == layout.size()) continue;
+      if (layout.back() != ']') throw Error::badInput("layout '{}' lacks its closing bracket", layout);
+      for (const std::string_view stride : split(layout.substr(bracket + 1, layout.size() - bracket - 2), '/')) parseInteger<int64_t>(stride, "stride");
+    }
+  }
 }
 
 std::string layoutsText(const Kernel &kernel, const Configuration &configuration) {
@@ -271,14 +317,13 @@ std::vector<Layout> parseLayouts(std::string_view text, const Kernel &kernel) {
   return layouts;
 }
 
-Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel) {
-  if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
-  if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
-  if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
-  if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(text, kernel);
-  if (family == familyOf(AmpereContractionKnobs{})) return readKnobs<AmpereContractionKnobs>(text, kernel);
-  if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
-  throw Error::badInput("unknown kernel family '{}'", family);
+Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel) { return knobsOf(family, text, &kernel); }
+
+void checkLine(std::string_view line) {
+  const LineParts parts = splitLine(line);
+  knobsOf(parts.family, parts.knobs, nullptr);
+  if (isProductFamily(parts.family) && parts.layouts.find('_') != std::string_view::npos) checkStrides(parts.layouts);
+  else checkLayouts(parts.layouts);
 }
 
 Configuration parseConfiguration(std::string_view line, const Kernel &kernel) {

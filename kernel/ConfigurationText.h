@@ -54,6 +54,10 @@ struct LineParts {
 };
 LineParts splitLine(std::string_view line);
 
+/// Throws Error(badInput) naming what no kernel's line has: an unknown family, layouts that order no dimensions or strides that are
+/// none, a knob that the family lacks, or a value that it does not take. What depends on the kernel is seen when the line is read.
+void checkLine(std::string_view line);
+
 /// One layout an operand, inputs first. Throws Error(badInput) naming what does not fit the kernel.
 std::vector<Layout> parseLayouts(std::string_view text, const Kernel &kernel);
 /// Throws Error(badInput) naming the field.

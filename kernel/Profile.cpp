@@ -2,6 +2,7 @@
 // vanished would change plans without a word.
 #include "kernel/Profile.h"
 
+#include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -25,6 +26,10 @@ public:
 
   Profile run() {
     if (!nextLine() || line != magic) throw broken("the first line must be '{}'", magic);
+    if (!rest.empty() && rest.back() != '\n') {
+      number = int(std::count(rest.begin(), rest.end(), '\n')) + 2;
+      throw broken("the last line has no end: the file is cut off");
+    }
     if (!nextLine() || !take("# device ") || line.empty()) throw broken("expected '# device NAME'");
     profile.device = line;
     while (nextLine()) {
@@ -119,7 +124,11 @@ private:
       }
       parseOrigin(row);
     }
-    if (std::count(line.begin(), line.end(), ' ') < 1) throw broken("'{}' is no configuration", line);
+    try {
+      checkLine(line);
+    } catch (const Error &error) {
+      throw broken("{}", error.what());
+    }
     if (!kernel->rows.emplace(line, std::move(row)).second) throw broken("configuration '{}' occurs twice", line);
   }
 

@@ -1,6 +1,7 @@
 // SQLite behind the store. Schema version 1: see `schema`.
 #include "runtime/ProfileStore.h"
 
+#include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
 #include "runtime/Files.h"
 
@@ -219,7 +220,14 @@ Profile ProfileStore::read() const {
   while (rows.step()) {
     ProfileKernel &kernel = profile.kernels[rows.text(0)];
     kernel.name = rows.text(1);
-    kernel.rows.emplace(rows.text(2), rowFrom(rows, 3));
+    const std::string configuration = rows.text(2);
+    try {
+      checkLine(configuration);
+    } catch (const Error &error) {
+      throw Error::badInput("profile store '{}': kernel {} ({}): row '{}': {}; delete it: sqlite3 {} \"DELETE FROM rows WHERE configuration = '{}'\"",
+                            connection->path.string(), kernel.name, rows.text(0), configuration, error.what(), connection->path.string(), configuration);
+    }
+    kernel.rows.emplace(configuration, rowFrom(rows, 3));
   }
   return profile;
 }

@@ -20,7 +20,7 @@ struct RunRequest {
   std::optional<int64_t> steps;  ///< train (TrainCommand.h)
   std::string data, state;
   int64_t saveEvery = 100;
-  double learningRate = 1e-3, weightDecay = 0.01;
+  double learningRate = 3e-4, weightDecay = 0.01;
 };
 
 /// Declares the flags on a CLI11 command (a template, so that the runtime needs no CLI11).

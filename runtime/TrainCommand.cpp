@@ -86,7 +86,9 @@ public:
         carried(carriedTensors(artifact.plan)), loss(tensorNamed(artifact.plan, "loss", "result")), context(request.gpu),
         executor(std::move(artifact), context,
                  {.seed = state.seed, .folder = request.folder,
-                  .firstLaunchLimit = std::chrono::milliseconds(int64_t(1e3 * request.limitSeconds))}) {}
+                  .firstLaunchLimit = std::chrono::milliseconds(int64_t(1e3 * request.limitSeconds))}) {
+    if (!request.state.empty() && std::filesystem::exists(request.state)) savedStep = state.step;
+  }
 
   int run() {
     for (const std::string &warning : executor.warnings()) fmt::print(stderr, "weft: warning: {}\n", warning);
@@ -94,6 +96,7 @@ public:
     executor.poison();
     upload();
     announce();
+    if (!request.state.empty() && savedStep < 0) save();  // a place that cannot be written to is told before the first step
     for (int64_t taken = 0; taken < request.steps && !interrupted; ++taken) {
       takeStep();
       if (request.saveEvery > 0 && state.step % request.saveEvery == 0) save();
@@ -176,14 +179,13 @@ private:
 
   /// Runs the step again kernel by kernel, on the values from before it, and names the first result that has a NaN.
   [[noreturn]] void fail(float value) {
+    const std::string where = fmt::format("step {}: the loss is {}", state.step, std::isnan(value) ? "NaN" : "infinite");
     download();
+    if (const std::string broken = brokenTensor(); !broken.empty())
+      throw Error::checkFailed("{}; '{}' holds a NaN before the step{}; {}", where, broken, writtenBy(), keptText());
     save();
     upload();
     isSwapped = false;
-    const std::string where = fmt::format("step {}: the loss is {}", state.step, std::isnan(value) ? "NaN" : "infinite");
-    for (const CarriedTensor &tensor : carried)
-      if (notNumbersOf(tensor.argument) > 0)
-        throw Error::checkFailed("{}; '{}' holds a NaN before the step; {}", where, plan().tensors[size_t(tensor.argument)].name, keptText());
     for (const int kernel : step().kernels) {
       executor.launchKernel(kernel, stream.handle());
       stream.synchronize();
@@ -197,17 +199,35 @@ private:
   }
   int64_t notNumbersOf(int tensor) const { return summarize(plan().tensors[size_t(tensor)], executor.read(tensor)).notNumbers; }
   std::string keptText() const {
-    return request.state.empty() ? "no --state was asked for" : fmt::format("{} holds the state before this step", request.state);
+    if (request.state.empty()) return "no --state was asked for";
+    return savedStep < 0 ? fmt::format("{} was not written", request.state) : fmt::format("{} holds the state after {} steps", request.state, savedStep);
+  }
+  std::string writtenBy() const {
+    return losses.empty() ? "" : fmt::format(", written by the update of step {}, whose loss was {:.9g}", state.step - 1, losses.back());
+  }
+
+  /// The first tensor of the state with an element that is not finite; empty if there is none.
+  std::string brokenTensor() const {
+    for (const CarriedTensor &tensor : carried) {
+      const PlanTensor &described = plan().tensors[size_t(tensor.argument)];
+      const ElementSummary summary = summarize(described, state.tensors.at(described.logical));
+      if (summary.notNumbers + summary.infinities > 0) return described.logical;
+    }
+    return "";
   }
 
   void download() {
     for (const CarriedTensor &tensor : carried)
       state.tensors[plan().tensors[size_t(tensor.argument)].logical] = executor.read(current(tensor));
   }
+  /// Never over a good state with one that training cannot go on from.
   void save() {
     if (request.state.empty()) return;
     download();
+    if (const std::string broken = brokenTensor(); !broken.empty())
+      throw Error::checkFailed("after step {}: '{}' holds a NaN{}; {}", state.step - 1, broken, writtenBy(), keptText());
     writeState(plan(), state, request.state);
+    savedStep = state.step;
   }
 
   void announce() const {
@@ -230,6 +250,7 @@ private:
   Executor executor;
   const cuda::Stream stream;
   bool isSwapped = false;
+  int64_t savedStep = -1;  ///< steps behind what the file of the state holds; -1: there is none
   std::vector<float> losses;
 };
 

@@ -15,7 +15,7 @@ struct TrainRequest {
   std::string data;       ///< a text file; empty: the text that ships
   std::string state;      ///< read if it is there, written at the end, every `saveEvery` steps and on interrupt; empty: none
   int64_t saveEvery = 100;
-  double learningRate = 1e-3, weightDecay = 0.01, epsilon = 1e-8;
+  double learningRate = 3e-4, weightDecay = 0.01, epsilon = 1e-8;
   uint64_t seed = 1;
   int gpu = 0;
   std::string branches = {};  ///< as in RunCommand.h
@@ -24,7 +24,8 @@ struct TrainRequest {
 };
 
 /// Prints the loss of every step. Returns the exit code: 0, or 130 after an interrupt. Throws Error(checkFailed) naming the step
-/// and the first tensor that holds a NaN, a weight or in the order of the plan's kernels; the state from before that step is kept.
+/// and the first tensor that holds a NaN, a weight or in the order of the plan's kernels. The file of the state then holds the last
+/// finite one: from before that step, or, if an update wrote the NaN, the last one saved before.
 int trainArtifact(const TrainRequest &request);
 
 }  // namespace weft::runtime

@@ -2,6 +2,7 @@
 
 #include "ir/interpreter/Tensor.h"
 #include "kernel/Error.h"
+#include "runtime/Statistics.h"
 #include "runtime/TensorMaps.h"
 
 #include <algorithm>
@@ -17,10 +18,7 @@ constexpr int copiesPerGraph = 3;
 constexpr int64_t copyGranule = 2048;  ///< bytes of one block of the copy
 constexpr size_t sampledElements = 4096;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+double median(const std::vector<double> &values) { return runtime::summarize(values).median; }
 
 /// Of the stored result: its rounding, and fp32 arithmetic against fp64.
 double relativeTolerance(DType type) {

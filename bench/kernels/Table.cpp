@@ -1,5 +1,7 @@
 #include "bench/kernels/Table.h"
 
+#include "runtime/Statistics.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -44,8 +46,8 @@ void printGroups(const std::vector<std::vector<Candidate>> &cases) {
   }
   fmt::print("\n{:<14} {:>5} {:>8} {:>8} {:>8}   (best configuration of each case, % of the copy rate)\n", "group", "cases", "median", "worst", "best");
   for (auto &[group, values] : shares) {
-    std::sort(values.begin(), values.end());
-    fmt::print("{:<14} {:>5} {:>8.1f} {:>8.1f} {:>8.1f}\n", group, values.size(), values[values.size() / 2], values.front(), values.back());
+    const auto [worst, best] = std::ranges::minmax(values);
+    fmt::print("{:<14} {:>5} {:>8.1f} {:>8.1f} {:>8.1f}\n", group, values.size(), runtime::summarize(values).median, worst, best);
   }
 }
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from weft_command import CommandTest, TINY, WEFT
+from weft_command import ROOT, CommandTest, TINY, WEFT
 
 # stmatrix to a constant shared-memory address: NVRTC 13.0 itself dies of it (see tests/nvrtc/build_test.cpp).
 CRASHING = ('extern "C" __global__ void NAME(unsigned *x) {\n'
@@ -86,7 +86,7 @@ class Nvrtc(CommandTest):
         self.assertTrue(any(kernel['source'] for kernel in plan['kernels']))
 
     def test_without_nvrtc_strict_exits_4(self):
-        self.fails(4, 'compile', *TINY, '--strict', '-o', 'out', env=self.MISSING, says=['no NVRTC', '--strict'])
+        self.fails(4, 'compile', *TINY, '--strict', '--profile', 'none', '-o', 'out', env=self.MISSING, says=['no NVRTC', '--strict'])
         self.assertNothingLeft({})
 
 
@@ -108,6 +108,25 @@ class Profile(CommandTest):
         self.write('h200.profile', EMPTY_PROFILE.replace('DEVICE', 'h200'))
         self.weft('select', *TINY, '--profile', 'h200.profile')
         self.fails(4, 'select', *TINY, '--profile', 'h200.profile', '--strict', says=['h200.profile'])
+
+    def test_what_ships_is_held_to_strict_too(self):
+        self.weft('select', 'bert-large', '--strict')
+        self.fails(4, 'select', *TINY, '--strict', says=['shipped profile'])
+        self.fails(4, 'select', *TINY, '--device', 'a100', '--strict', says=['no profile of a100 ships', '--profile none'])
+        self.weft('select', *TINY, '--strict', '--profile', 'none')
+
+    def test_cut_off_or_garbled_rows_change_nothing(self):
+        whole = (ROOT / 'profiles/h200/norms.txt').read_text()
+        self.write('cut.txt', whole[:whole.index(' lanes=') + 3])
+        self.fails(2, 'select', *TINY, '--profile', 'cut.txt', says=['cut.txt:', 'cut off'])
+        self.write('whole.txt', whole)
+        self.weft('profile', 'import', 'rows.db', 'whole.txt')
+        before = self.weft('profile', 'export', 'rows.db').out
+        for good, bad in (('1 loop ', '1 lop '), (' vector=a', ' vector=z'), (' lanes=a', ' lane=a'), (' 01,', ' 09,')):
+            self.write('bad.txt', whole.replace(good, bad, 1))
+            line = whole[:whole.index(good)].count('\n') + 1
+            self.fails(2, 'profile', 'import', 'rows.db', 'bad.txt', says=[f'bad.txt:{line}:'])
+        self.assertEqual(self.weft('profile', 'export', 'rows.db').out, before)
 
     def test_garbage(self):
         path = self.write('bad.profile', 'this is no profile\n')

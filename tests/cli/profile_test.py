@@ -160,8 +160,13 @@ class StoreTest(ProfileTest):
         for content, text in ((b'\x00' * 5000, 'is no SQLite database; nothing was written to it'), (b'notes\n', 'is no SQLite database')):
             path = self.folder / 'a.db'
             path.write_bytes(content)
-            self.fails(2, 'profile', *SPACE, '--store', 'a.db', says=[text], env=self.env())
-            self.assertEqual(path.read_bytes(), content)
+            for more in ([], ['--dry-run']):
+                self.fails(2, 'profile', *SPACE, '--store', 'a.db', *more, says=[text], env=self.env())
+                self.assertEqual(path.read_bytes(), content)
+
+    def test_a_budget_that_is_none(self):
+        for text in ('-3', '0', 'nan', '3m'):
+            self.fails(2, 'profile', *SPACE, f'--budget={text}', says=['--budget', f"'{text}' is no number of seconds above 0"], env=self.env())
 
     def test_a_store_of_another_program(self):
         import sqlite3

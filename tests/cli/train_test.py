@@ -47,6 +47,10 @@ class Train(CommandTest):
         self.assertEqual(names('--recompute', 'none'), ['unchanged'])
         tensor = recomputed[0].split('+')[0].removeprefix('recompute-')
         self.assertEqual(names('--recompute', tensor), ['unchanged'])  # it is in the graph already
+        self.weft('compile', *gelu, '--recompute', tensor, '--stop-after', 'emit', '-o', 'asked')
+        saved = {one['tensor']: one['recomputed'] for one in self.weft('explain', 'asked', '--json').json()['saved']}
+        self.assertTrue(saved[tensor], 'explain says that it is computed again')
+        self.assertIn(f'{tensor} ', self.weft('explain', 'asked').out)
         self.weft('compile', *gelu, '--stop-after', 'emit', '-o', 'out')
         saved = {one['tensor']: one for one in json.loads(self.weft('explain', 'out', '--json').out)['saved']}
         self.assertIsNotNone(saved[tensor]['lossOfOther'])

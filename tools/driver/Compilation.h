@@ -130,6 +130,8 @@ public:
 
   const CostModel &costModel() const { return *prices; }
   const std::string &elementType() const { return modelFlags.dtype; }
+  /// By --recompute NAME: computed again in every variant.
+  std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }
   int alternatives() const { return choices.alternatives; }
   const ChoiceFlags &choiceFlags() const { return choices; }
 

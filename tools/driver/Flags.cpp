@@ -180,8 +180,8 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
   command.add_option("--target", target, "architecture to emit for; default: the device's")->type_name("SM");
   command.add_option("--profile", profile, "measured times: a text, a store, or none; default: those that ship with weft")->type_name("FILE");
   command.add_flag("--no-library", noLibrary, "contractions by weft's own kernels only, never by cuBLASLt");
-  command.add_flag("--strict", strict, builds ? "exit 4 where NVRTC is missing, and where --profile lacks a kernel's time"
-                                              : "exit 4 where --profile lacks the time of a kernel that is priced");
+  command.add_flag("--strict", strict, builds ? "exit 4 where NVRTC is missing, and where a kernel's time is not measured (--profile none: asked for)"
+                                              : "exit 4 where the time of a kernel that is priced is not measured (--profile none: asked for)");
 }
 
 Device TargetFlags::device() const {

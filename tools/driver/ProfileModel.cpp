@@ -1,6 +1,7 @@
 // The shipped profiles are embedded, so that one binary works anywhere.
 #include "tools/driver/ProfileModel.h"
 
+#include "kernel/Error.h"
 #include "runtime/Files.h"
 #include "runtime/ProfileStore.h"
 #include "runtime/Sha256.h"
@@ -31,10 +32,16 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
   if (target.profile == "none") return analyticCostModel(device);
   if (!target.profile.empty())
     return measuredCostModel(device, runtime::readProfile(target.profile), "profile " + target.profile, target.strict);
-  if (!target.target.empty() && target.target != device.architecture) return analyticCostModel(device);
+  const auto modelled = [&](const std::string &what) {
+    if (target.strict)
+      throw Error::strictMiss("no profile of {} ships, and --strict forbids modelled times: measure one (weft profile), or ask for the model "
+                              "(--profile none)", what);
+    return analyticCostModel(device);
+  };
+  if (!target.target.empty() && target.target != device.architecture) return modelled(device.name + " as " + target.target);
   Profile shipped = shippedProfile(device.name);
-  if (shipped.kernels.empty()) return analyticCostModel(device);
-  return measuredCostModel(device, std::move(shipped), "shipped profile", false);
+  if (shipped.kernels.empty()) return modelled(device.name);
+  return measuredCostModel(device, std::move(shipped), "shipped profile", target.strict);
 }
 
 std::string keyOfPrices(const TargetFlags &target, const CostModel &prices) {

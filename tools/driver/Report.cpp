@@ -221,7 +221,8 @@ std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selecte
 }
 
 /// What later entry points read of earlier ones, and what is computed again instead; of both, the price of the other where it was offered.
-json savedReport(const Selected &selected) {
+/// asked: names that are computed again because the user said so.
+json savedReport(const Selected &selected, const std::vector<std::string> &asked) {
   const select::Problem &problem = selected.best().selection.problem();
   std::map<std::string, std::pair<bool, double>> prices = recomputationPrices(selected);
   json list = json::array();
@@ -243,6 +244,7 @@ json savedReport(const Selected &selected) {
     }
   for (const auto &[name, price] : std::map(prices))
     if (price.first) add(name, bytesOf[name], true);
+  for (const std::string &name : asked) add(name, bytesOf[name], true);
   return list;
 }
 
@@ -266,7 +268,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
           {"layouts", layoutsReport(best.selection)},
           {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
           {"pins", pins},
-          {"saved", savedReport(selected)},
+          {"saved", savedReport(selected, compilation.recomputedNames())},
           {"measuredPlans", measuredReport(selected.timed)},
           {"parts", partsReport(selected)},
           {"freeWorkspace", selected.freeWorkspaceBytes},

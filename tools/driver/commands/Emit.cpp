@@ -111,7 +111,7 @@ Action addEmit(CLI::App &command) {
   command.add_option("--target", request->target.target, "architecture; default: the plan's")->type_name("SM");
   command.add_option("--profile", request->target.profile, "measured times; default: the analytic model")
       ->type_name("FILE");
-  command.add_flag("--strict", request->target.strict, "exit 4 where NVRTC is missing, and where --profile lacks a kernel's time");
+  command.add_flag("--strict", request->target.strict, "exit 4 where NVRTC is missing, and where a kernel's time is not measured (--profile none: asked for)");
   command.add_flag("--discard-edits", request->discardEdits, "replace kernels that were edited by hand");
   request->keep.declare(command);
   return [request](bool json) { return emitAgain(*request, json); };

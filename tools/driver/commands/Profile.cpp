@@ -15,7 +15,9 @@
 
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 
 #include <unistd.h>
@@ -128,6 +130,14 @@ std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
   return text;
 }
 
+/// As CLI11 asks a check: what is wrong, or nothing.
+std::string isPositive(const std::string &text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool isNumber = error == std::errc() && end == text.data() + text.size();
+  return isNumber && seconds > 0 && std::isfinite(seconds) ? "" : fmt::format("'{}' is no number of seconds above 0", text);
+}
+
 /// What selection may ask for.
 ProfileSpace wholeSpace(const ProfileFlags &flags) {
   TargetFlags modelled = flags.target;
@@ -195,14 +205,16 @@ int report(const MeasuredSpace &measured, const runtime::ProfileStore &store, co
 /// First what whole kernels need; then, of the plan that these rows choose, what its parts need.
 int measure(const ProfileFlags &flags, bool json) {
   const auto begin = std::chrono::steady_clock::now();
+  const std::string device = flags.target.device().name, path = flags.store.empty() ? device + ".profile.db" : flags.store;
   ProfileSpace space = flags.partsOnly ? spaceOfParts(flags, flags.target.profile) : wholeSpace(flags);
   if (flags.dryRun) {
+    // A store that the run itself would refuse is refused now.
+    if (std::error_code none; std::filesystem::exists(path, none)) runtime::ProfileStore(path, runtime::ProfileStore::Mode::read, device).read();
     if (json) printResult(toJson(space));
     else printResult(space.describe(true));
     return 0;
   }
-  const std::string path = flags.store.empty() ? flags.target.device().name + ".profile.db" : flags.store;
-  runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, flags.target.device().name);
+  runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, device);
   const MeasuredSpace whole = measureInto(store, std::move(space), flags, flags.budgetSeconds);
   const double left = flags.budgetSeconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const bool isOver = whole.outcome.end != ProfileEnd::finished || (flags.budgetSeconds > 0 && left <= 0);
@@ -266,7 +278,7 @@ Action addProfile(CLI::App &command) {
   command.add_option("--store", flags->store, "SQLite file that keeps the rows; default: DEVICE.profile.db")->type_name("FILE");
   command.add_option("--gpus", flags->gpus, "GPUs of this host to measure on: a number or all")->capture_default_str()->type_name("N");
   command.add_option("--budget", flags->budgetSeconds, "stop after so many seconds; the most promising configurations come first")
-      ->check(CLI::PositiveNumber)->type_name("SECONDS");
+      ->check(isPositive)->type_name("SECONDS");
   command.add_option("--timeout", flags->timeoutSeconds, "seconds after which a kernel that does not end is given up")
       ->capture_default_str()->check(CLI::Range(1, 3600))->type_name("SECONDS");
   command.add_option("--layout-factor", flags->space.layoutFactor, "measure layouts within this factor of a kernel's best modelled time")
