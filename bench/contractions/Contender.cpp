@@ -2,6 +2,7 @@
 #include "bench/contractions/Contender.h"
 
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Families.h"
 #include "runtime/TensorMaps.h"
@@ -84,7 +85,9 @@ Problem problemOf(const Shape &shape, DType dtype) {
     return true;
   });
   for (const Knobs &one : knobs) {
-    problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
+    const Configuration configuration{.inputs = {x, y}, .outputs = {z}, .knobs = one};  // some tiles take other layouts alone
+    if (!hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(one), findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+    problem.configurations.push_back(configuration);
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
   if (problem.emitted.empty()) throw Error::checkFailed("{}: no configuration of ours", shape.name());
