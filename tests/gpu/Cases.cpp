@@ -74,8 +74,11 @@ public:
     const bool isOfWarps = std::holds_alternative<AmpereContractionKnobs>(family);
     for (const ConfigurationSpace &space : configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
       if (space.family != familyOf(family)) continue;
-      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt)
-        chosen.insert(configurationOf(kernel, drawLayouts(space), space.knobs[attempt % space.knobs.size()]));
+      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
+        const LayoutTuple layouts = drawLayouts(space);
+        const Knobs &knobs = space.knobs[attempt % space.knobs.size()];
+        if (isUseful(kernel, layouts, knobs)) chosen.insert(configurationOf(kernel, layouts, knobs));
+      }
     }
     return {chosen.begin(), chosen.end()};
   }
