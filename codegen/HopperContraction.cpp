@@ -67,7 +67,7 @@ public:
     }
     program.launchBounds = fmt::format("{}, 1", hopperThreads(knobs));
     program.launch = {.grid = {hopperBlocks(product, knobs), 1, 1}, .block = {hopperThreads(knobs), 1, 1},
-                      .sharedBytes = hopperSharedBytes(knobs), .cluster = knobs.splits};
+                      .sharedBytes = hopperSharedBytes(knobs), .cluster = knobs.splits, .startsEarly = isNarrow()};
     if (knobs.splits > 1) program.clusterBlocks = tile + ".splits";
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);

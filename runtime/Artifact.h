@@ -100,6 +100,7 @@ struct PlanKernel {
   std::string cubin;                 ///< "cubin/HASH.cubin"; empty when skipped
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
+  bool startsEarly = false;          ///< its blocks may start while the kernel before it ends, for whose results its text waits
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryProduct> library;  ///< of family "cublaslt", else nothing (null)
   int workspaceBuffer = -1;          ///< what a library product's algorithm writes beside its result; -1: nothing

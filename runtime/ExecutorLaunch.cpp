@@ -103,7 +103,9 @@ void Executor::enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bo
 }
 
 /// On a stream that is captured. What comes behind waits for all of it, as it stood.
-void Executor::enqueueBranches(const EntryPoint &entry, const Bindings &bound, cuda::StreamHandle *stream) const {
+void Executor::enqueueBranches(const EntryPoint &entry, const Bindings &inOrder, cuda::StreamHandle *stream) const {
+  Bindings bound = inOrder;
+  bound.isInOrder = false;
   const auto isLaunched = [&](int kernel) { return kernels[size_t(kernel)] != nullptr; };
   const cuda::Nodes start = cuda::capturedEnds(stream);
   std::vector<cuda::Nodes> ends;  // by launch

@@ -94,8 +94,8 @@ Problem problemOf(const Shape &shape, DType dtype) {
   return problem;
 }
 
-Contenders::Contenders(const Problem &problem, const CublasLt &library)
-    : problem(problem), dtype(problem.kernel.values[0].dtype), product(libraryProduct(problem.kernel, problem.configurations[0])) {
+Contenders::Contenders(const Problem &problem, const CublasLt &library, bool startsEarly)
+    : problem(problem), startsEarly(startsEarly), dtype(problem.kernel.values[0].dtype), product(libraryProduct(problem.kernel, problem.configurations[0])) {
   const Shape &shape = problem.shape;
   const Configuration &layouts = problem.configurations[0];
   hostA = operand(dtype, {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
@@ -127,7 +127,8 @@ void Contenders::addOurs() {
         if (parameter.map) arguments.passMap(*parameter.map, address);
         else arguments.passPointer(address);
       }
-      cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes},
+      cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes,
+                              .startsEarly = emitted.launch.startsEarly && startsEarly},
                    arguments.span(), stream);
     }});
   }

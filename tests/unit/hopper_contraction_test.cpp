@@ -151,6 +151,7 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that the c
       CHECK(count(Parameter::Kind::outputMap) == (!isNarrow && shape.isByEngine));
       CHECK(count(Parameter::Kind::output) == (isNarrow || !shape.isWhollyByEngine()));
       CHECK(emitted.launch.block[0] == (isNarrow ? 160 : 384));
+      CHECK(emitted.launch.startsEarly == isNarrow);
       CHECK(emitted.launch.grid[0] == hopperBlocks(shape, knobs));
       CHECK(emitted.launch.cluster == knobs.splits);
       CHECK(emitted.launch.sharedBytes == hopperSharedBytes(knobs));
