@@ -98,7 +98,7 @@ private:
   void enqueueNamed(int kernel, const Bindings &bound, cuda::StreamHandle *stream) const;
   void enqueue(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool watched, cuda::StreamHandle *stream);
   void enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bool watched, cuda::StreamHandle *stream);
-  void enqueueBranches(const EntryPoint &entry, const Bindings &inOrder, cuda::StreamHandle *stream) const;
+  void enqueueBranches(const EntryPoint &entry, const Bindings &bound, cuda::StreamHandle *stream) const;
   void moveStaged(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool in, cuda::StreamHandle *stream) const;
   const cuda::Graph *findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers);
   void captureGraph(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers);

@@ -95,17 +95,17 @@ void Executor::enqueue(const EntryPoint &entry, std::span<const cuda::DevicePoin
 }
 
 void Executor::enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bool isWatched, cuda::StreamHandle *stream) {
+  Bindings own = bound;
   for (const int kernel : entry.kernels) {
     if (!kernels[size_t(kernel)]) continue;
     if (isWatched) watch(kernel, bound, stream);
-    else enqueueNamed(kernel, bound, stream);
+    else enqueueNamed(kernel, own, stream);
+    own.isBehindEarly = plan().kernels[size_t(kernel)].startsEarly;  // which lets the next one start, too
   }
 }
 
 /// On a stream that is captured. What comes behind waits for all of it, as it stood.
-void Executor::enqueueBranches(const EntryPoint &entry, const Bindings &inOrder, cuda::StreamHandle *stream) const {
-  Bindings bound = inOrder;
-  bound.isInOrder = false;
+void Executor::enqueueBranches(const EntryPoint &entry, const Bindings &bound, cuda::StreamHandle *stream) const {
   const auto isLaunched = [&](int kernel) { return kernels[size_t(kernel)] != nullptr; };
   const cuda::Nodes start = cuda::capturedEnds(stream);
   std::vector<cuda::Nodes> ends;  // by launch

@@ -23,7 +23,7 @@ public:
     cuda::ArgumentList arguments;
     for (const PlanParameter &parameter : parameters) pass(parameter, bindings, arguments);
     cuda::LaunchShape own = shape;
-    own.startsEarly = shape.startsEarly && bindings.isInOrder;
+    own.startsEarly = shape.startsEarly && bindings.isBehindEarly;
     cuda::launch(function, own, arguments.span(), stream);
   }
 

@@ -17,7 +17,7 @@ struct Bindings {
   std::span<const cuda::DevicePointer> buffers;
   cuda::DevicePointer dropoutKey = 0;
   cuda::DevicePointer libraryWorkspace = 0;  ///< as large as the most that a library product needs beyond the plan's buffers
-  bool isInOrder = true;  ///< kernels follow one another; false where a kernel may wait for several, which none starts before
+  bool isBehindEarly = false;  ///< the one kernel that stands right before this one lets it start early
   /// Of the tensor's element zero.
   cuda::DevicePointer addressOf(const PlanTensor &tensor) const;
 };
