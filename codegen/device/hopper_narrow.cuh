@@ -214,6 +214,7 @@ __device__ __forceinline__ void narrowContraction(const TensorMap *a, const Tens
   if constexpr (tile.splits > 1) arriveAtCluster();
   constexpr int idleThread = warpgroup - 32;  // its warp waits for the first slice anyway
   if (P::isStreamed && threadIdx.x == idleThread) prefetchRows<product, tile>(at, rows);
+  __syncwarp();
   waitForEarlier();
   if (threadIdx.x >= warpgroup) {
     if (threadIdx.x == warpgroup) loadNarrow<product, tile>(shared, at, rows, columns);
