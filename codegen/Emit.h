@@ -42,6 +42,8 @@ struct Launch {
   std::array<int64_t, 3> block{1, 1, 1};
   int64_t sharedBytes = 0;  ///< dynamic
   int64_t cluster = 1;      ///< blocks of a cluster along x; the text says so itself, so a launch need not
+  /// The text waits for the kernels before it by itself, so that its blocks may start while those end, and lets the next one do so.
+  bool startsEarly = false;
   bool operator==(const Launch &) const = default;
 };
 

@@ -1,9 +1,10 @@
 // Contractions on the tensor cores of sm_90a, alone or with an epilogue: a skeleton program. Loads, products and stores live in
-// hopper_contraction.cuh; the program names extents, strides and the tile, passes maps of what the copy engine moves, says what
+// hopper_contraction.cuh or hopper_narrow.cuh; the program names extents, strides and the tile, passes maps of what the copy engine moves, says what
 // becomes of the sums, and calls it.
 #include "codegen/ContractionEpilogue.h"
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
+#include "codegen/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 
@@ -12,7 +13,7 @@
 namespace weft::codegen {
 namespace {
 
-constexpr int threads = 384, panelSide = 64;
+constexpr int panelSide = 64;
 constexpr int64_t mostSharedBytes = 227 * 1024;  // of sm_90, dynamic
 constexpr const char *mapType = "weft::hopper::TensorMap";
 
@@ -57,11 +58,16 @@ public:
     nameInputs();
     nameOutputs();
     describeProduct();
-    describeTile();
-    callSkeleton();
-    program.launchBounds = fmt::format("{}, 1", threads);
-    program.launch = {.grid = {hopperBlocks(product, knobs), 1, 1}, .block = {threads, 1, 1},
-                      .sharedBytes = hopperSharedBytes(knobs), .cluster = knobs.splits};
+    if (isNarrow()) {
+      describeNarrowTile();
+      callNarrow();
+    } else {
+      describeTile();
+      callSkeleton();
+    }
+    program.launchBounds = fmt::format("{}, 1", hopperThreads(knobs));
+    program.launch = {.grid = {hopperBlocks(product, knobs), 1, 1}, .block = {hopperThreads(knobs), 1, 1},
+                      .sharedBytes = hopperSharedBytes(knobs), .cluster = knobs.splits, .startsEarly = isNarrow()};
     if (knobs.splits > 1) program.clusterBlocks = tile + ".splits";
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
@@ -69,6 +75,8 @@ public:
   }
 
 private:
+  bool isNarrow() const { return knobs.schedule == HopperSchedule::narrow; }
+
   struct TensorNames {
     std::string name{}, map = "nullptr", elements = "nullptr";
     std::string text() const { return fmt::format("{{{}, {}}}", map, elements); }
@@ -111,7 +119,8 @@ private:
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.outputs[i])];
       results[i].name = names.claim(value.name);
-      if (i == 0 || i == second) addPanels(results[i], Parameter::Kind::outputMap, Parameter::Kind::output, int(i));
+      if (isNarrow()) addPointer(results[i], Parameter::Kind::output, int(i), value.dtype);
+      else if (i == 0 || i == second) addPanels(results[i], Parameter::Kind::outputMap, Parameter::Kind::output, int(i));
       else addPointer(results[i], Parameter::Kind::output, int(i), value.dtype);
     }
   }
@@ -176,6 +185,21 @@ private:
         fmt::format("{{.m = {}, .n = {}, .stages = {}, .staging = {}, .rasterM = {}, .splits = {}, .isPingPong = {}}}", knobs.tileM,
                     knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM, knobs.splits, knobs.schedule == HopperSchedule::pingPong);
     program.constants.push_back({"weft::hopper::Tile", {{tile, members}}, ""});
+  }
+
+  void describeNarrowTile() {
+    const std::string members = fmt::format("{{.m = {}, .n = {}, .stages = {}, .splits = {}}}", knobs.tileM, knobs.tileN, knobs.stages, knobs.splits);
+    program.constants.push_back({"weft::hopper::NarrowTile", {{tile, members}}, ""});
+  }
+
+  void callNarrow() {
+    program.headers = {"weft/hopper_narrow.cuh"};
+    program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::NarrowPlan<{}, {}>::sharedBytes == {})", shape, tile,
+                                                hopperSharedBytes(knobs))));
+    const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
+    program.body.push_back(evaluate(fmt::format("weft::hopper::narrowContraction<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
+                                                tensors[product.a.input].map, tensors[product.b.input].map, results[0].elements,
+                                                floatLiteral(factor))));
   }
 
   /// Statements of the ops behind the contraction, and of its factor.

@@ -83,6 +83,7 @@ std::string_view nameOf(HopperSchedule schedule) {
   switch (schedule) {
   case HopperSchedule::cooperative: return "cooperative";
   case HopperSchedule::pingPong: return "ping-pong";
+  case HopperSchedule::narrow: return "narrow";
   }
   return "";
 }
@@ -186,8 +187,10 @@ struct Describe {
                        knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
-    return fmt::format("wgmma, {} tiles of {} x {}, {} stages, {} staged panels, raster {}{}", nameOf(knobs.schedule), knobs.tileM,
-                       knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM,
+    const std::string panels = knobs.schedule == HopperSchedule::narrow
+                                   ? ""
+                                   : fmt::format(", {} staged panels, raster {}", knobs.staging, knobs.rasterM);
+    return fmt::format("wgmma, {} tiles of {} x {}, {} stages{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages, panels,
                        knobs.splits == 1 ? "" : fmt::format(", k over {} blocks", knobs.splits));
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {

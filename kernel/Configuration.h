@@ -82,16 +82,17 @@ struct ContractionKnobs {
 };
 
 /// How the two consumer warpgroups of a block divide the work: both share a tile, half of its rows each; or each has a tile of
-/// its own and multiplies while the other stores.
-enum class HopperSchedule : uint8_t { cooperative, pingPong };
-/// "cooperative", "ping-pong".
+/// its own and multiplies while the other stores. Narrow: one consumer, one tile a block, whose sums go straight to memory.
+enum class HopperSchedule : uint8_t { cooperative, pingPong, narrow };
+/// "cooperative", "ping-pong", "narrow".
 std::string_view nameOf(HopperSchedule schedule);
-inline constexpr HopperSchedule hopperSchedules[] = {HopperSchedule::cooperative, HopperSchedule::pingPong};
+inline constexpr HopperSchedule hopperSchedules[] = {HopperSchedule::cooperative, HopperSchedule::pingPong, HopperSchedule::narrow};
 
-/// Tensor-core contractions of sm_90a: one persistent kernel of a producer and two consumer warpgroups (hopper_contraction.cuh).
+/// Tensor-core contractions of sm_90a: one persistent kernel of a producer and two consumer warpgroups (hopper_contraction.cuh), or
+/// for few rows or few tiles a smaller one (hopper_narrow.cuh), to which staging, rasterM and blocks mean nothing.
 struct HopperContractionKnobs {
   HopperSchedule schedule = HopperSchedule::cooperative;
-  int tileM = 128, tileN = 128;  ///< elements of C: 64, 128, 256 and 64, 128, 192, 256
+  int tileM = 128, tileN = 128;  ///< elements of C: 64, 128, 256 and 64, 128, 192, 256; narrow: 32 or 64 and 8, 16, .. 48, or those exchanged
   int stages = 4;                ///< slices of A and B, 64 of k each, that shared memory holds
   int staging = 2;               ///< panels of 64 x 64 elements of C on their way out, a consumer
   int rasterM = 8;               ///< tiles along m that are taken together before the next along n

@@ -54,6 +54,37 @@ int64_t partialBytes(const HopperContractionKnobs &knobs) {
   return consumers * ((panels + knobs.splits - 1) / knobs.splits) * (knobs.splits - 1) * bytesOfPart;
 }
 
+constexpr int narrowColumns = 48;  // at most; as many as wgmma_narrow.cuh has
+
+/// Rows of a warpgroup's instruction that lie beyond a tile of 32 are whatever follows in shared memory.
+std::string narrowKnobsRefusal(const HopperContractionKnobs &knobs) {
+  const NarrowSides sides = narrowSides(knobs);
+  if ((sides.rows != 32 && sides.rows != 64) || sides.columns < 8 || sides.columns > narrowColumns || sides.columns % 8 != 0)
+    return fmt::format("narrow tiles of {} x {}; one side is 32 or 64, the other one a multiple of 8 up to {}, and not more", knobs.tileM,
+                       knobs.tileN, narrowColumns);
+  constexpr HopperContractionKnobs usual;
+  if (knobs.staging != usual.staging || knobs.rasterM != usual.rasterM)
+    return fmt::format("narrow tiles with {} staged panels and raster {}; they have neither, which {} and {} stand for", knobs.staging,
+                       knobs.rasterM, usual.staging, usual.rasterM);
+  if (sides.rows < 64 && knobs.stages * sides.columns < 64 - sides.rows)
+    return fmt::format("{} stages of {} columns behind {} rows; an instruction reads 64 rows: take more stages", knobs.stages, sides.columns,
+                       sides.rows);
+  return "";
+}
+
+/// No fragment of 16 x 16 elements is sure to lie in such a tile, as epilogues want it.
+std::string narrowTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, bool isPlain) {
+  const NarrowSides sides = narrowSides(knobs);
+  const HopperOperand &rows = sides.isAlongM ? product.a : product.b, &columns = sides.isAlongM ? product.b : product.a;
+  if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
+  if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
+  if (!columns.isAlongK())
+    return fmt::format("a narrow tile takes {} {} of an operand that lies along k", sides.columns, sides.isAlongM ? "columns" : "rows");
+  if (!rows.isAlongK() && sides.rows < 64)
+    return fmt::format("{} of an operand that does not lie along k; a narrow tile takes 64", sides.rows);
+  return "";
+}
+
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
 }  // namespace
@@ -87,8 +118,21 @@ HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &con
   return {.product = product};
 }
 
+NarrowSides narrowSides(const HopperContractionKnobs &knobs) {
+  const bool isAlongM = knobs.tileM >= knobs.tileN;
+  return {.rows = isAlongM ? knobs.tileM : knobs.tileN, .columns = isAlongM ? knobs.tileN : knobs.tileM, .isAlongM = isAlongM};
+}
+
+int hopperThreads(const HopperContractionKnobs &knobs) {
+  constexpr int warp = 32, warpgroup = 128;
+  return knobs.schedule == HopperSchedule::narrow ? warpgroup + warp : 3 * warpgroup;
+}
+
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs) {
   constexpr int64_t rowBytes = 128, panelBytes = 64 * rowBytes, consumers = 2, barrierBytes = 8;
+  if (knobs.schedule == HopperSchedule::narrow)
+    return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + int64_t(knobs.splits - 1) * knobs.tileM * knobs.tileN * 4 +
+           barrierBytes * (2 * knobs.stages + 1);
   return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + consumers * knobs.staging * panelBytes + partialBytes(knobs) +
          barrierBytes * (2 * knobs.stages + consumers * knobs.staging + consumers);
 }
@@ -105,7 +149,8 @@ int64_t hopperSlices(const HopperProduct &product) {
 
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs) {
   const int64_t tiles = hopperTiles(product, knobs);
-  return knobs.splits > 1 ? tiles * knobs.splits : std::min<int64_t>(tiles, knobs.blocks);
+  const bool isPersistent = knobs.splits == 1 && knobs.schedule != HopperSchedule::narrow;
+  return isPersistent ? std::min<int64_t>(tiles, knobs.blocks) : tiles * knobs.splits;
 }
 
 std::string hopperTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, int epilogueRegisters) {
@@ -114,6 +159,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     return fmt::format("{} tiles and splits; the limit is {}: take larger ones", blocks, mostBlocks);
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes 64 at least", product.k, knobs.splits);
+  if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine;
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
@@ -144,7 +190,9 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   return hopperTileRefusal(*answer.product, knobs, epilogueRegisters(kernel, *recognised.region));
 }
 
-std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {
+namespace {
+
+std::string tileRefusal(const HopperContractionKnobs &knobs) {
   constexpr int widths[] = {64, 128, 192, 256};
   const int rowsOfConsumer = knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2;
   if (rowsOfConsumer != 64 && rowsOfConsumer != 128)
@@ -153,6 +201,14 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
     return fmt::format("tiles of {} columns; 64, 128, 192 and 256 are taken", knobs.tileN);
   if (rowsOfConsumer * knobs.tileN > 128 * 192)
     return fmt::format("{} x {} sums a consumer; 128 x 192 fit its registers", rowsOfConsumer, knobs.tileN);
+  return "";
+}
+
+}  // namespace
+
+std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {
+  std::string refusal = knobs.schedule == HopperSchedule::narrow ? narrowKnobsRefusal(knobs) : tileRefusal(knobs);
+  if (!refusal.empty()) return refusal;
   if (knobs.stages < 2 || knobs.staging < 1 || knobs.rasterM < 1 || knobs.blocks < 1)
     return "less than 2 stages, or less than 1 staged panel, raster or block";
   if (knobs.splits != 1 && knobs.splits != 2 && knobs.splits != 4 && knobs.splits != 8)

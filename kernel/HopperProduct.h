@@ -40,6 +40,16 @@ struct HopperProductAnswer {
 /// are no refusal.
 HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration);
 
+/// The sides of a narrow tile (hopper_narrow.cuh): `rows` of the operand that lies along the 64 rows of the instruction, `columns` of
+/// the other one.
+struct NarrowSides {
+  int rows = 64, columns = 8;
+  bool isAlongM = true;  ///< whether rows are rows of C, of operand A; else columns, of B
+  bool operator==(const NarrowSides &) const = default;
+};
+/// The longer side of the tile is that of the rows, and along m where both are equal.
+NarrowSides narrowSides(const HopperContractionKnobs &knobs);
+
 /// Why no kernel has such knobs, whatever it computes; empty if they are legal.
 std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t sharedMemoryPerBlock);
 /// Why this product has no kernel with such knobs, which are legal by themselves; empty if it has. `epilogueRegisters`: see
@@ -48,13 +58,15 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
 /// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together. Empty if it is.
 std::string hopperRefusal(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
                           int64_t sharedMemoryPerBlock);
-/// Dynamic shared memory: stages of slices, panels of C, partial sums of other blocks, barriers.
+/// Dynamic shared memory: stages of slices, panels of C, partial sums of other blocks, barriers. A narrow tile has no panels.
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
 /// Tiles of C over all members of the batch.
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs);
 /// Slices of 64 of k.
 int64_t hopperSlices(const HopperProduct &product);
-/// Of the grid: a cluster for every tile where k is split, else as many as have a tile.
+/// Of the grid: a cluster for every tile where k is split, a block for every narrow tile, else as many as have a tile.
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs);
+/// Threads of a block.
+int hopperThreads(const HopperContractionKnobs &knobs);
 
 }  // namespace weft

@@ -100,6 +100,8 @@ struct PlanKernel {
   std::string cubin;                 ///< "cubin/HASH.cubin"; empty when skipped
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
+  /// Its text lets the next kernel start before it ends itself, and waits for the one before: behind a kernel of this kind it is started early.
+  bool startsEarly = false;
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryProduct> library;  ///< of family "cublaslt", else nothing (null)
   int workspaceBuffer = -1;          ///< what a library product's algorithm writes beside its result; -1: nothing

@@ -165,6 +165,8 @@ FunctionResources resourcesOf(FunctionHandle *function);
 struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
+  /// Blocks may start while the kernel before it in the stream ends, if that one allows it; the kernel's text waits for it.
+  bool startsEarly = false;
 };
 /// `arguments`: one pointer to each argument's bytes, in order; read before the call returns.
 void launch(FunctionHandle *function, const LaunchShape &shape, std::span<void *const> arguments, StreamHandle *stream);

@@ -51,6 +51,7 @@ void Driver::findAll() {
   find("cuModuleLoadData", loadModule), find("cuModuleUnload", unloadModule);
   find("cuModuleGetFunction", moduleFunction), find("cuFuncGetAttribute", functionAttribute);
   find("cuFuncSetAttribute", setFunctionAttribute), find("cuLaunchKernel", launchKernel);
+  find("cuLaunchKernelEx", launchKernelEx);
   find("cuTensorMapEncodeTiled", encodeTensorMap);
   find("cuStreamGetCaptureInfo_v2", captureInfo), find("cuStreamUpdateCaptureDependencies", updateCapture);
   find("cuStreamBeginCapture_v2", beginCapture), find("cuStreamEndCapture", endCapture);

@@ -29,6 +29,21 @@ constexpr unsigned nonBlockingStream = 1;
 constexpr int relaxedCapture = 2;  // other threads may allocate meanwhile
 constexpr int oldestDriver = 12000;
 
+/// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id = 0;
+  alignas(8) std::array<int, 16> value{};
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+constexpr int programmaticSerialization = 6;
+struct LaunchConfiguration {
+  std::array<unsigned, 3> grid{}, block{};
+  unsigned sharedBytes = 0;
+  StreamHandle *stream = nullptr;
+  LaunchAttribute *attributes = nullptr;
+  unsigned attributeCount = 0;
+};
+
 struct Driver {
   std::string problem;
   int version = 0;
@@ -73,6 +88,7 @@ struct Driver {
   int (*functionAttribute)(int *, int, FunctionHandle *) = nullptr;
   int (*setFunctionAttribute)(FunctionHandle *, int, int) = nullptr;
   int (*launchKernel)(FunctionHandle *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle *, void **, void **) = nullptr;
+  int (*launchKernelEx)(const LaunchConfiguration *, FunctionHandle *, void **, void **) = nullptr;
   int (*encodeTensorMap)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int) = nullptr;
   int (*captureInfo)(StreamHandle *, int *, uint64_t *, GraphHandle **, NodeHandle *const **, size_t *) = nullptr;
   int (*updateCapture)(StreamHandle *, NodeHandle **, size_t, unsigned) = nullptr;

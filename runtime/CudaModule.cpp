@@ -40,10 +40,20 @@ FunctionResources resourcesOf(FunctionHandle *function) {
 }
 
 void launch(FunctionHandle *function, const LaunchShape &shape, std::span<void *const> arguments, StreamHandle *stream) {
-  const auto &[grid, block, sharedBytes] = shape;
-  check(driver().launchKernel(function, unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]), unsigned(block[0]), unsigned(block[1]),
-                              unsigned(block[2]), unsigned(sharedBytes), stream, const_cast<void **>(arguments.data()), nullptr),
-        fmt::format("launch a kernel of {} x {} x {} blocks of {} x {} x {} threads", grid[0], grid[1], grid[2], block[0], block[1], block[2]));
+  const auto &[grid, block, sharedBytes, startsEarly] = shape;
+  const auto start = [&, &grid = grid, &block = block, sharedBytes = unsigned(sharedBytes), startsEarly = startsEarly] {
+    void **const pointers = const_cast<void **>(arguments.data());
+    if (!startsEarly)
+      return driver().launchKernel(function, unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]), unsigned(block[0]), unsigned(block[1]),
+                                   unsigned(block[2]), sharedBytes, stream, pointers, nullptr);
+    LaunchAttribute attribute{.id = programmaticSerialization};
+    attribute.value[0] = 1;
+    const auto extents = [](const std::array<int64_t, 3> &of) { return std::array{unsigned(of[0]), unsigned(of[1]), unsigned(of[2])}; };
+    const LaunchConfiguration configuration{.grid = extents(grid), .block = extents(block), .sharedBytes = sharedBytes, .stream = stream,
+                                            .attributes = &attribute, .attributeCount = 1};
+    return driver().launchKernelEx(&configuration, function, pointers, nullptr);
+  };
+  check(start(), fmt::format("launch a kernel of {} x {} x {} blocks of {} x {} x {} threads", grid[0], grid[1], grid[2], block[0], block[1], block[2]));
 }
 
 void Graph::beginCapture(const Stream &stream) { check(driver().beginCapture(stream.handle(), relaxedCapture), "start capturing a graph"); }

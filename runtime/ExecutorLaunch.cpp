@@ -95,10 +95,12 @@ void Executor::enqueue(const EntryPoint &entry, std::span<const cuda::DevicePoin
 }
 
 void Executor::enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bool isWatched, cuda::StreamHandle *stream) {
+  Bindings own = bound;
   for (const int kernel : entry.kernels) {
     if (!kernels[size_t(kernel)]) continue;
     if (isWatched) watch(kernel, bound, stream);
-    else enqueueNamed(kernel, bound, stream);
+    else enqueueNamed(kernel, own, stream);
+    own.isBehindEarly = plan().kernels[size_t(kernel)].startsEarly;  // which lets the next one start, too
   }
 }
 

@@ -15,14 +15,16 @@ class CubinKernel : public Launchable {
 public:
   CubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module)
       : plan(plan), parameters(kernel.parameters), function(module.function(kernel.entry)),
-        shape{.grid = kernel.grid, .block = kernel.block, .sharedBytes = kernel.sharedBytes} {
+        shape{.grid = kernel.grid, .block = kernel.block, .sharedBytes = kernel.sharedBytes, .startsEarly = kernel.startsEarly} {
     if (shape.sharedBytes > alwaysAllowedSharedBytes) cuda::allowSharedMemory(function, shape.sharedBytes);
   }
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
     cuda::ArgumentList arguments;
     for (const PlanParameter &parameter : parameters) pass(parameter, bindings, arguments);
-    cuda::launch(function, shape, arguments.span(), stream);
+    cuda::LaunchShape own = shape;
+    own.startsEarly = shape.startsEarly && bindings.isBehindEarly;
+    cuda::launch(function, own, arguments.span(), stream);
   }
 
 private:

@@ -17,6 +17,7 @@ struct Bindings {
   std::span<const cuda::DevicePointer> buffers;
   cuda::DevicePointer dropoutKey = 0;
   cuda::DevicePointer libraryWorkspace = 0;  ///< as large as the most that a library product needs beyond the plan's buffers
+  bool isBehindEarly = false;  ///< the one kernel that stands right before this one lets it start early
   /// Of the tensor's element zero.
   cuda::DevicePointer addressOf(const PlanTensor &tensor) const;
 };

@@ -104,6 +104,7 @@ public:
   void enqueue(cuda::StreamHandle *stream, int set) const {
     cuda::ArgumentList arguments;
     for (const KernelArgument &argument : job.arguments) pass(argument, uint64_t(set), arguments);
+    // None starts early: what stands before it in a plan seldom lets it, while it would let itself.
     cuda::launch(function, {.grid = job.grid, .block = job.block, .sharedBytes = job.sharedBytes}, arguments.span(), stream);
   }
 

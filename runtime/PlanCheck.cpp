@@ -2,6 +2,7 @@
 // in a topological order, nothing is read before it is written, and what shares memory lives apart. The runtime relies on exactly this.
 #include "runtime/Artifact.h"
 
+#include "kernel/Configuration.h"
 #include "kernel/Error.h"
 #include "runtime/PlanLives.h"
 
@@ -91,6 +92,10 @@ private:
     require(std::ranges::all_of(kernel.grid, positive) && std::ranges::all_of(kernel.block, positive), place,
             "a launch extent is not positive");
     require(kernel.source.empty() || !kernel.entry.empty(), place, "it has a source but no entry symbol");
+    // Of all texts those of narrow tiles alone wait by themselves (codegen/device/hopper_narrow.cuh).
+    const bool waits = kernel.family == familyOf(HopperContractionKnobs{}) && kernel.knobs.is_object() && kernel.knobs.contains("schedule") &&
+                       kernel.knobs["schedule"] == nameOf(HopperSchedule::narrow);
+    require(waits || !kernel.startsEarly, place, "it starts early, and has no narrow tiles of hopper-contraction, whose text waits for what it reads");
     if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
   }
 

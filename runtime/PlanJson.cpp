@@ -18,8 +18,10 @@ using nlohmann::json;
 
 namespace {
 
-/// After a member that plans of this format were written without; it then is what a new plan has.
-constexpr bool mayLack = true;
+/// After a member that plans of this format were written without; it then is what a new plan has. A rare one is still written only
+/// where it is something else.
+enum class Presence : uint8_t { always, mayLack, rare };
+using enum Presence;
 
 template <typename Type, typename Plain>
 concept Is = std::same_as<std::remove_const_t<Type>, Plain>;
@@ -114,6 +116,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("grid", kernel.grid);
   visit("block", kernel.block);
   visit("sharedBytes", kernel.sharedBytes);
+  visit("startsEarly", kernel.startsEarly, rare);
   visit("parameters", kernel.parameters);
   visit("library", kernel.library);
   visit("workspaceBuffer", kernel.workspaceBuffer);
@@ -171,7 +174,7 @@ void members(auto &&visit, Is<Plan> auto &plan) {
 }
 
 template <typename Type>
-concept Described = requires(Type &value) { members([](std::string_view, auto &, bool = false) {}, value); };
+concept Described = requires(Type &value) { members([](std::string_view, auto &, Presence = always) {}, value); };
 
 // --- writing -----------------------------------------------------------------------------------------------------
 
@@ -193,7 +196,11 @@ json write(const DType &type) { return nameOf(type); }
 template <Described Type>
 json write(const Type &value) {
   json object = json::object();
-  members([&](const char *name, const auto &member, bool = false) { object[name] = write(member); }, value);
+  members(
+      [&]<typename Member>(const char *name, const Member &member, Presence presence = always) {
+        if (presence != rare || !(member == Member())) object[name] = write(member);
+      },
+      value);
   return object;
 }
 template <typename Item>
@@ -267,9 +274,9 @@ void read(const json &from, Type &to, const Place &place) {
   for (const auto &[name, ignored] : from.items())
     unknown.insert(name);
   members(
-      [&](const char *name, auto &member, bool lacks = false) {
+      [&](const char *name, auto &member, Presence presence = always) {
         if (unknown.erase(name) == 0) {
-          if (lacks) return;
+          if (presence != always) return;
           throw Error::badInput("{}: member \"{}\" is missing", place.file, place.member(name).path);
         }
         read(from[name], member, place.member(name));

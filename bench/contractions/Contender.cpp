@@ -2,6 +2,7 @@
 #include "bench/contractions/Contender.h"
 
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Families.h"
 #include "runtime/TensorMaps.h"
@@ -84,15 +85,17 @@ Problem problemOf(const Shape &shape, DType dtype) {
     return true;
   });
   for (const Knobs &one : knobs) {
-    problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
+    const Configuration configuration{.inputs = {x, y}, .outputs = {z}, .knobs = one};  // some tiles take other layouts alone
+    if (!hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(one), findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+    problem.configurations.push_back(configuration);
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
   if (problem.emitted.empty()) throw Error::checkFailed("{}: no configuration of ours", shape.name());
   return problem;
 }
 
-Contenders::Contenders(const Problem &problem, const CublasLt &library)
-    : problem(problem), dtype(problem.kernel.values[0].dtype), product(libraryProduct(problem.kernel, problem.configurations[0])) {
+Contenders::Contenders(const Problem &problem, const CublasLt &library, bool startsEarly)
+    : problem(problem), startsEarly(startsEarly), dtype(problem.kernel.values[0].dtype), product(libraryProduct(problem.kernel, problem.configurations[0])) {
   const Shape &shape = problem.shape;
   const Configuration &layouts = problem.configurations[0];
   hostA = operand(dtype, {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
@@ -124,7 +127,8 @@ void Contenders::addOurs() {
         if (parameter.map) arguments.passMap(*parameter.map, address);
         else arguments.passPointer(address);
       }
-      cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes},
+      cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes,
+                              .startsEarly = emitted.launch.startsEarly && startsEarly},
                    arguments.span(), stream);
     }});
   }

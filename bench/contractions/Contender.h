@@ -24,6 +24,8 @@ struct Shape {
   int64_t pad = 1;
 
   double flop() const { return 2.0 * double(m) * double(n) * double(k) * double(batch); }
+  /// Of both operands and the result, once.
+  double bytes() const { return 2.0 * double(m * k + n * k + m * n) * double(batch); }
   std::string name() const;
 };
 
@@ -40,7 +42,8 @@ Problem problemOf(const Shape &shape, DType dtype);
 /// Operands of one problem on the GPU, and everything that can compute it. Results are compared with fp64 at sampled places.
 class Contenders {
 public:
-  Contenders(const Problem &problem, const runtime::CublasLt &library);
+  /// startsEarly: kernels of ours that may, start while the one before them ends.
+  Contenders(const Problem &problem, const runtime::CublasLt &library, bool startsEarly);
 
   struct Contender {
     std::string name;
@@ -62,6 +65,7 @@ private:
   void addLibrary(const runtime::CublasLt &library);
 
   const Problem &problem;
+  const bool startsEarly;
   const DType dtype;
   LibraryProduct product;
   std::vector<uint16_t> hostA, hostB;

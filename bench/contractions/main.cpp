@@ -55,10 +55,10 @@ struct Outcome {
 
 class Bench {
 public:
-  explicit Bench(int rounds) : rounds(rounds) {}
+  Bench(int rounds, bool startsEarly, bool printsEveryTile) : rounds(rounds), startsEarly(startsEarly), printsEveryTile(printsEveryTile) {}
 
   Outcome run(const Problem &problem, size_t &wrong) {
-    Contenders contenders(problem, library);
+    Contenders contenders(problem, library, startsEarly);
     std::vector<Contender> &all = contenders.all();
     for (Contender &one : all) {
       contenders.poison();
@@ -71,10 +71,13 @@ public:
       }
     }
     interleave(contenders, problem.shape);
+    if (printsEveryTile)
+      for (const Contender *one : fastest(contenders, true, all.size()))
+        fmt::print("  {:>8.2f} us  {:>5.0f} GB/s  {}\n", 1e6 * one->seconds, 1e-9 * problem.shape.bytes() / one->seconds, one->name);
     return finals(contenders, problem.shape);
   }
 
-  void epilogues(DType dtype, bool printsEveryTile) { benchEpilogues(dtype, rounds, printsEveryTile, library, stream); }
+  void epilogues(DType dtype) { benchEpilogues(dtype, rounds, printsEveryTile, library, stream); }
 
   std::string title() const {
     return fmt::format("{}, cuBLASLt {}", context.gpu().name, libraryVersionText(library.version()));
@@ -138,6 +141,7 @@ private:
   }
 
   const int rounds;
+  const bool startsEarly, printsEveryTile;
   cuda::Context context;
   CublasLt library;
   cuda::Stream stream;
@@ -157,13 +161,13 @@ void buildAll(std::vector<Problem> &problems) {
 }
 
 int runEpilogues(DType dtype, int rounds, bool printsEveryTile) {
-  Bench bench(rounds);
+  Bench bench(rounds, true, printsEveryTile);
   fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
-  bench.epilogues(dtype, printsEveryTile);
+  bench.epilogues(dtype);
   return 0;
 }
 
-int run(DType dtype, int rounds, const std::vector<std::string> &names) {
+int run(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const std::vector<std::string> &names) {
   std::vector<Problem> problems;
   for (const Shape &shape : shapes) {
     const std::string name = fmt::format("{} {}", shape.group, shape.name());
@@ -172,7 +176,7 @@ int run(DType dtype, int rounds, const std::vector<std::string> &names) {
   }
   if (problems.empty()) throw Error::badInput("no shape is named like that");
   buildAll(problems);
-  Bench bench(rounds);
+  Bench bench(rounds, startsEarly, printsEveryTile);
   fmt::print("{}, {}\n{:<9}{:<28}{:>17} |{:>14} | ratio | TFLOP/s ours / cuBLASLt's best, by regime\n", bench.title(), nameOf(dtype), "group",
              "m x n x k (batch) A B", "ours, TFLOP/s", "cuBLASLt");
   std::map<std::string, std::vector<Outcome>> groups;
@@ -207,11 +211,13 @@ int main(int argumentCount, char **arguments) {
   bool epilogues = false;
   app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
   bool printsEveryTile = false;
-  app.add_flag("--each", printsEveryTile, "with --epilogues: every tile of ours, not the fastest alone");
+  app.add_flag("--each", printsEveryTile, "every tile of ours, not the fastest alone");
+  bool isInTurn = false;
+  app.add_flag("--in-turn", isInTurn, "no kernel starts before the one before it has ended, as some of ours do");
   try {
     app.parse(argumentCount, arguments);
     if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile);
-    return weft::bench::run(*weft::parseDType(dtype), rounds, names);
+    return weft::bench::run(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : int(weft::ErrorKind::badInput);
   } catch (const weft::Error &error) {

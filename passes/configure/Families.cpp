@@ -2,6 +2,7 @@
 #include "passes/configure/Families.h"
 
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "passes/configure/Family.h"
 
 #include <fmt/ranges.h>
@@ -74,6 +75,11 @@ bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &kno
     for (size_t i = 0; i < values.size(); ++i)
       if (isVectorAccessed(kernel, values[i], layouts[i], loop->vectorAxis, loop->vectorWidth)) return true;
     return false;
+  }
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs); hopper && hopper->schedule == HopperSchedule::narrow) {
+    // A kernel has knobs of several layouts: those of operands along k are not for the others.
+    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
+    return answer.product && hopperTileRefusal(*answer.product, *hopper, 0).empty();
   }
   if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
     if (transpose->vectorWidth == 1) return true;

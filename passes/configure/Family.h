@@ -50,8 +50,8 @@ std::vector<LayoutTuple> contractionTuples(const Kernel &kernel);
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
                                                     std::vector<Exclusion> *excluded = nullptr);
 
-/// Whether these knobs differ from cheaper-to-name ones under these layouts: a vector that no operand can use is the
-/// scalar kernel in disguise.
+/// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them: a vector that no operand can use is the
+/// scalar kernel in disguise; narrow tiles of sm_90a take some orientations alone.
 bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs);
 
 /// How many configurations of a space are useful, without visiting the product: all combinations for scalar knobs, for

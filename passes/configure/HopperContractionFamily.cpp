@@ -1,6 +1,6 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
 // orientation, with the element-wise ops that follow it. Tiles that would take far longer than the best one by their number and
-// their waste are left out.
+// their waste are left out. Beside them narrow tiles, where one side is short or tiles are few.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
@@ -112,6 +112,55 @@ void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPan
   }
 }
 
+/// The narrow tile for a product one of whose sides (`columns`) is at most 48, past which the other operand streams; `rows` of it a
+/// block. Blocks that fit beside each other on a multiprocessor share its memory.
+std::optional<HopperContractionKnobs> narrowTile(const HopperProduct &product, bool isAlongM, int rows, int columns, const Device &device) {
+  constexpr int64_t fewestSlices = 4, group = 16, mostResident = 4, reserved = 1024;
+  constexpr int fewestStages = 4;
+  HopperContractionKnobs tile{.schedule = narrow, .tileM = isAlongM ? rows : columns, .tileN = isAlongM ? columns : rows, .blocks = device.multiprocessors};
+  if (narrowSides(tile) != NarrowSides{.rows = rows, .columns = columns, .isAlongM = isAlongM}) return std::nullopt;
+  const int64_t tiles = hopperTiles(product, tile), slices = hopperSlices(product);
+  for (const int count : {2, 4, 8}) {
+    const int64_t usable = count == 2 ? device.multiprocessors : device.multiprocessors / group * group;
+    if (tiles * count <= usable && slices >= fewestSlices * count) tile.splits = count;
+  }
+  const int64_t resident = std::clamp<int64_t>((tiles * tile.splits + device.multiprocessors - 1) / device.multiprocessors, 1, mostResident);
+  const int64_t room = (device.sharedMemoryPerBlock + reserved) / resident - reserved;
+  tile.stages = int(std::max<int64_t>(fewestStages, (slices + tile.splits - 1) / tile.splits));
+  while (tile.stages > fewestStages && hopperSharedBytes(tile) > room) --tile.stages;
+  return hopperKnobsRefusal(tile, room).empty() ? std::optional(tile) : std::nullopt;
+}
+
+/// Narrow tiles along one side: for few columns past which the other operand streams from memory, with as many rows as fill all
+/// multiprocessors; or where all tiles fit into one wave and k is short, so that a launch is most of the time.
+void addNarrow(const HopperProduct &product, bool isAlongM, const Device &device, std::vector<HopperContractionKnobs> &tiles) {
+  constexpr int64_t mostColumns = 48, step = 8, fewestRows = 4, mostSlices = 16;
+  const int64_t rows = isAlongM ? product.m : product.n, columns = isAlongM ? product.n : product.m;
+  const auto add = [&](int side, int64_t width) {
+    if (const auto tile = narrowTile(product, isAlongM, side, int(width), device)) tiles.push_back(*tile);
+  };
+  if (columns <= mostColumns && rows >= fewestRows * columns) {
+    const int64_t width = (columns + step - 1) / step * step;
+    for (const int side : {32, 64}) add(side, width);
+    return;
+  }
+  if (hopperSlices(product) > mostSlices) return;
+  for (int64_t width = 2 * step; width <= mostColumns; width += step) {
+    if (product.batch * ((rows + 63) / 64) * ((columns + width - 1) / width) > device.multiprocessors) continue;
+    return add(64, width);
+  }
+}
+
+/// Those of them that some layout of the product takes.
+void addNarrowKnobs(const std::vector<HopperProduct> &products, const HopperProduct &shape, const Device &device, std::set<Knobs> &knobs) {
+  std::vector<HopperContractionKnobs> tiles;
+  for (const bool isAlongM : {true, false}) addNarrow(shape, isAlongM, device, tiles);
+  for (const HopperContractionKnobs &tile : tiles) {
+    const auto takes = [&](const HopperProduct &one) { return one.m == shape.m && one.n == shape.n && hopperTileRefusal(one, tile, 0).empty(); };
+    if (std::ranges::any_of(products, takes)) knobs.insert(tile);
+  }
+}
+
 }  // namespace
 
 FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) {
@@ -124,6 +173,7 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
   ConfigurationSpace space{.family = std::string(familyOf(HopperContractionKnobs{}))};
   std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes;
+  std::vector<HopperProduct> products;
   bool areAllByEngine = true;  // threads that copy leave fewer registers to the others
   std::string refusal;
   for (LayoutTuple &tuple : contractionTuples(kernel)) {
@@ -133,6 +183,7 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
       continue;
     }
     shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
+    products.push_back(*answer.product);
     areAllByEngine = areAllByEngine && answer.product->a.isByEngine && answer.product->b.isByEngine;
     space.tuples.push_back(std::move(tuple));
   }
@@ -144,6 +195,8 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
     addKnobs(product, registers, readsPanels, kernel.outputs.size() > 1 ? 2 : 1, dtype, device, knobs);
   }
+  if (recognised.region->isPlain())
+    for (const auto &[extents, product] : shapes) addNarrowKnobs(products, product, device, knobs);
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
   space.knobs.assign(knobs.begin(), knobs.end());
   return {.space = std::move(space)};

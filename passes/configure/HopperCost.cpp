@@ -14,14 +14,27 @@ namespace {
 /// A block of a cluster receives the sums of the others for its part of the tile.
 double joinSeconds(const HopperContractionKnobs &knobs) {
   if (knobs.splits == 1) return 0;
+  if (knobs.schedule == HopperSchedule::narrow)  // the first block adds all
+    return analytic::hopperJoinSeconds + 4.0 * knobs.tileM * knobs.tileN * (knobs.splits - 1) / analytic::hopperJoinBandwidth;
   const double received = 4.0 * knobs.tileM * knobs.tileN * (knobs.splits - 1) / knobs.splits;
   return analytic::hopperJoinSeconds + received / analytic::hopperJoinBandwidth;
+}
+
+constexpr double sliceDepth = 64;
+
+/// Of 64 rows whatever the tile has; a product of fewer columns takes as long as that of the fewest that keep the tensor cores busy.
+double narrowSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
+  const double instructionRows = 64, columns = std::max<double>(narrowSides(knobs).columns, analytic::hopperNarrowColumns);
+  const double waves = std::ceil(double(hopperBlocks(product, knobs)) / device.multiprocessors);
+  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * sliceDepth;
+  const double flops = device.tensorFlops.at(dtype) / device.multiprocessors * analytic::hopperNarrowEfficiency;
+  return waves * 2 * instructionRows * columns * depth / flops + joinSeconds(knobs);
 }
 
 }  // namespace
 
 double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
-  constexpr double sliceDepth = 64;
+  if (knobs.schedule == HopperSchedule::narrow) return narrowSeconds(product, knobs, dtype, device);
   const double m = knobs.tileM, n = knobs.tileN;
   const double waves = std::ceil(double(hopperTiles(product, knobs) * knobs.splits) / std::min(knobs.blocks, device.multiprocessors));
   const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * sliceDepth;
@@ -47,6 +60,7 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUnmeasured;
+  else if (knobs.schedule == HopperSchedule::narrow) cost.seconds *= analytic::hopperNarrowUnmeasured;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   return cost;
 }

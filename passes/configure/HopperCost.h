@@ -7,7 +7,7 @@
 // Tensor: tiles in waves over the multiprocessors, a last wave that is not full costs a whole one, edges are padded. Cooperative
 // consumers multiply nothing while they store a tile; ping-pong ones show half of that of the last tile only. Blocks are persistent: while a tile is
 // stored, slices of the next arrive. Memory: every operand
-// once. Constants and their sources: AnalyticConstants.h.
+// once. Narrow tiles are a block each and fill 64 rows of an instruction whatever their side. Constants and their sources: AnalyticConstants.h.
 #pragma once
 
 #include "kernel/HopperProduct.h"

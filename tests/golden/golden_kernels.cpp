@@ -62,6 +62,15 @@ Golden hopperSplitGolden() {
   return {"projection_hopper_split_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// The same by narrow tiles: 32 rows of the matrix a block; in the other golden text two blocks share the k of 64 rows along n.
+Golden hopperNarrowGolden(bool isSplit) {
+  Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk", isSplit ? "kn" : "nk", "mn");
+  kernel.name = "projection";
+  if (isSplit) kernel.body[0].attributes["scale"] = 0.125;
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::narrow, .tileM = 8, .tileN = isSplit ? 64 : 32, .stages = isSplit ? 24 : 44, .splits = isSplit ? 2 : 1};
+  return {isSplit ? "projection_hopper_narrow_split_f16" : "projection_hopper_narrow_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// What ends an attention layer, in one kernel.
 Golden hopperFusedGolden() {
   const Kernel kernel = samples::productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
@@ -125,6 +134,8 @@ std::vector<Golden> goldens() {
       hopperGolden(false),
       hopperGolden(true),
       hopperSplitGolden(),
+      hopperNarrowGolden(false),
+      hopperNarrowGolden(true),
       hopperFusedGolden(),
       hopperKeptGolden(),
       ampereGolden(),

@@ -74,8 +74,11 @@ public:
     const bool isOfWarps = std::holds_alternative<AmpereContractionKnobs>(family);
     for (const ConfigurationSpace &space : configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
       if (space.family != familyOf(family)) continue;
-      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt)
-        chosen.insert(configurationOf(kernel, drawLayouts(space), space.knobs[attempt % space.knobs.size()]));
+      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
+        const LayoutTuple layouts = drawLayouts(space);
+        const Knobs &knobs = space.knobs[attempt % space.knobs.size()];
+        if (isUseful(kernel, layouts, knobs)) chosen.insert(configurationOf(kernel, layouts, knobs));
+      }
     }
     return {chosen.begin(), chosen.end()};
   }
@@ -232,6 +235,38 @@ void addSplits(Collector &collect) {
       if (std::get<HopperContractionKnobs>(configuration.knobs).splits > 1) collect.add("split", kernel, DType::f16, configuration);
 }
 
+/// Narrow tiles: all of each shape, in every orientation that takes them, of as many widths as there are; clipped tiles on both sides,
+/// k of one slice, of fewer than the stages and of more, of one block and of clusters, members of a batch, a factor, results whose
+/// rows start anywhere, padded rows.
+void addNarrow(Collector &collect) {
+  struct Extents {
+    int64_t b, m, n, k;
+  };
+  const Extents several[] = {{1, 8, 4096, 4096}, {1, 1, 1000, 1024}, {1, 3, 2056, 8192}, {1, 13, 509, 200}, {1, 21, 331, 648}, {1, 32, 1024, 2048},
+                             {1, 37, 1500, 72}, {1, 48, 777, 1032}, {1, 520, 520, 520}, {1, 300, 1000, 520}, {1, 129, 67, 136}, {1, 200, 65, 8},
+                             {3, 5, 264, 640}, {2, 70, 90, 328}, {1, 1024, 8, 4096}, {1, 8, 12288, 1024}};
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const Extents &one : several) {
+      Kernel kernel = typed(samples::contractKernel({{'b', one.b}, {'m', one.m}, {'n', one.n}, {'k', one.k}}, "bmk", "bnk", "bmn"), dtype);
+      for (const bool isScaled : {false, true}) {
+        if (isScaled) kernel.body[0].attributes["scale"] = 0.125;
+        std::set<std::string> seen;
+        size_t count = 0;
+        forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+          const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+          if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
+          const HopperProduct product = *hopperProduct(kernel, configuration).product;
+          const std::string text = fmt::format("{} {}{}{}", describe(kernel, *knobs), product.a.isAlongK(), product.b.isAlongK(), product.isSwapped);
+          if (!seen.insert(text).second || (isScaled && seen.size() % 4 > 0)) return true;
+          collect.add("narrow", kernel, dtype, configuration);
+          const Configuration views = emulate::asViews(kernel, configuration, ++count % 2 == 0 ? 8 : 3);
+          if (hopperRefusal(kernel, views, *knobs, findDevice("h200").sharedMemoryPerBlock).empty()) collect.add("narrow-views", kernel, dtype, views);
+          return true;
+        });
+      }
+    }
+}
+
 /// What follows a contraction, on fragments: whole and clipped panels, copied and loaded operands, results in both orders.
 void addFused(Collector &collect) {
   const samples::ContractionExtents several[] = {
@@ -255,6 +290,7 @@ void addContractions(Collector &collect) {
   addTensorContractions(collect, "hopper", HopperContractionKnobs{}, products);
   addTensorContractions(collect, "ampere", AmpereContractionKnobs{}, products);
   addSplits(collect);
+  addNarrow(collect);
   addFused(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {

@@ -76,6 +76,24 @@ def write_inputs(plan, path):
 # Forward and backward: weight gradients beside the gradients of activations.
 TRAINING = ['paper-encoder', '--train', '--branches', 'on', *[flag for name, extent in ENCODER.items() for flag in ('--dim', f'{name}={extent}')]]
 
+# Few rows past which weights stream: kernels that start while those end whose results they read. Another step is another result.
+CHAIN = """
+!x = tensor<8x1024xf16, #weft.axes<b, i>>
+!h = tensor<8x2048xf16, #weft.axes<b, u>>
+!w1 = tensor<2048x1024xf16, #weft.axes<u, i>>
+!w2 = tensor<1024x2048xf16, #weft.axes<i, u>>
+module {
+  weft.graph @chain(%x: !x, %w1: !w1, %w2: !w2) -> !x {
+    %kept = weft.dropout %x {p = 0.5, stream = 0} : !x
+    %h = weft.contract "ui,bi->bu" %w1, %kept {scale = 0.03125} : !w1, !x -> !h
+    %g = weft.contract "iu,bu->bi" %w2, %h {scale = 0.03125} : !w2, !h -> !x
+    %l = weft.contract "ui,bi->bu" %w1, %g {scale = 0.03125} : !w1, !x -> !h
+    %y = weft.contract "iu,bu->bi" %w2, %l {scale = 0.03125} : !w2, !h -> !x
+    weft.return %y : !x
+  }
+}
+"""
+
 
 class Runner:
     def __init__(self, commands, work, artifacts):
@@ -142,6 +160,37 @@ def check_branches(runner):
     return None
 
 
+def check_early(runner):
+    """Kernels that start early, as they do one after the other and not on branches, agree with the interpreter and leave the same bits."""
+    folder = (runner.artifacts or runner.work) / 'chain'
+    if not runner.artifacts:
+        model = runner.work / 'chain.mlir'
+        model.write_text(CHAIN)
+        code, text = runner.call('weft', 'compile', model, '--device', 'h200', '--no-library', '-o', folder)
+        assert code == 0, f'chain: weft compile: exit {code}: {text}'
+    plan = json.loads((folder / 'plan.json').read_text())
+    early = sum(kernel.get('startsEarly', False) for kernel in plan['kernels'])
+    assert early == 4, f'chain: {early} kernels start early'
+    write_inputs(plan, runner.work / 'chain.in')
+    files, repeats, results = ['--inputs', runner.work / 'chain.in'], 50, {}
+    for branches in ('on', 'off'):
+        path = runner.work / f'chain-{branches}.out'
+        code, text = runner.call('weft-run', folder, *files, '--branches', branches, '--outputs', path, '--seed', SEED,
+                                 '--step', STEP - repeats + 1 + 100, '--repeat', repeats)
+        if code == 3:
+            print(f'chain: {text.strip()}')
+            return None
+        if code:
+            return f'chain, branches {branches}: weft-run: exit {code}: {text}'
+        results[branches] = path.read_bytes()
+    if results['on'] != results['off']:
+        return 'chain: the results of kernels that start early differ'
+    code, text = runner.call('weft-interpret', folder / 'graph.mlir', *files, '--expect', runner.work / 'chain-off.out', '--round', '--dropout-seed', SEED,
+                             '--dropout-step', STEP + 100, '--absolute', TOLERANCE['f16'], '--relative', TOLERANCE['f16'])
+    print(f'chain: {early} kernels that start early, {repeats} launches: {text.strip()}')
+    return 'chain: it differs from the interpreter' if code else None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('commands', type=lambda path: pathlib.Path(path).resolve())
@@ -157,8 +206,8 @@ def main():
         if code == 3:
             print(f'skipped: {text.strip()}')
             return SKIPPED
-        failures = list(filter(None, [*map(runner.check, CASES), check_branches(runner)]))
-    print('\n'.join(failures) or f'{len(CASES)} artifacts agree with the interpreter, and one with itself')
+        failures = list(filter(None, [*map(runner.check, CASES), check_branches(runner), check_early(runner)]))
+    print('\n'.join(failures) or f'{len(CASES)} artifacts agree with the interpreter, one with itself, one with both')
     return 1 if failures else 0
 
 

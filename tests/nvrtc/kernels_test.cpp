@@ -120,7 +120,8 @@ private:
 void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &seen, bool isSplit = false) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM || (knobs->splits > 1) != isSplit) return true;
+    if (!knobs || knobs->schedule == HopperSchedule::narrow || knobs->rasterM != HopperContractionKnobs{}.rasterM || (knobs->splits > 1) != isSplit)
+      return true;
     const HopperProduct product = *hopperProduct(kernel, configuration).product;
     const std::string text = fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), product.a.isAlongK() ? 'k' : 'o', product.b.isAlongK() ? 'k' : 'o',
                                          nameOf(kernel.values[0].dtype), product.a.isByEngine, product.b.isByEngine, product.isByEngine);
@@ -214,6 +215,26 @@ TEST_CASE("tensor-core contractions of sm_90a whose k the blocks of a cluster sh
     addOrientations(batch, "product", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), seen, true);
   batch.addSamples("residual", samples::productBiasDropoutResidual({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16), findDevice("h200"), 4);
   batch.buildAndCheck(24, 1);
+}
+
+TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of a cluster") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{8, 4096, 4096}, {16, 1024, 1024}, {21, 2000, 648}, {32, 4096, 512}, {40, 1000, 1024},
+                                {48, 4096, 4096}, {520, 520, 520}, {304, 1000, 520}, {200, 70, 64}})
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
+      for (Value &value : kernel.values) value.dtype = dtype;
+      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+        const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+        if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
+        const HopperProduct product = *hopperProduct(kernel, configuration).product;
+        const std::string text = fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN, nameOf(dtype), product.a.isAlongK(), product.b.isAlongK());
+        if (seen.insert(text).second) batch.add("narrow", kernel, configuration, "sm_90a");
+        return true;
+      });
+    }
+  batch.buildAndCheck(2 * 2 * 6, 1);
 }
 
 TEST_CASE("tensor-core contractions of sm_90a with epilogues") {

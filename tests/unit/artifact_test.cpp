@@ -109,6 +109,20 @@ TEST_CASE("every member is required, and named when it is missing") {
     }
 }
 
+TEST_CASE("kernels that start early are those of narrow tiles, and the member is written for them alone") {
+  Plan plan = exampleArtifact().plan;
+  CHECK(prettyText(toJson(plan)).find("startsEarly") == std::string::npos);
+  plan.kernels[1].startsEarly = true;
+  CHECK(planFromJson(toJson(plan), "p") == plan);
+  CHECK(toJson(plan)["kernels"][1]["startsEarly"] == true);
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }), Catch::Contains("kernels[1] (second): it starts early"));
+  plan.kernels[1].family = "hopper-contraction";
+  plan.kernels[1].knobs = {{"family", "hopper-contraction"}, {"schedule", "narrow"}};
+  CHECK_NOTHROW(verify(plan, "p"));
+  plan.kernels[1].knobs["schedule"] = "ping-pong";
+  CHECK_THROWS_AS(verify(plan, "p"), Error);
+}
+
 TEST_CASE("every member is checked for its type") {
   const json plan = toJson(exampleArtifact().plan);
   const json flat = plan.flatten();

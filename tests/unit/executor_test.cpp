@@ -109,6 +109,25 @@ TEST_CASE("the first launch runs kernel by kernel, later ones are a graph that n
   CHECK(executor.read(2) == inputFor(executor, 1));
 }
 
+TEST_CASE("a kernel that may start early does so right behind another such kernel, and not on branches") {
+  Driver driver;
+  Artifact artifact = copies();
+  artifact.plan.kernels[1].startsEarly = true;
+  const bool isBehindEarly = artifact.plan.kernels[0].startsEarly = GENERATE(false, true);
+  artifact.plan.branches = GENERATE(false, true);
+  Executor executor(artifact, *driver.context);
+  cuda::Stream stream;
+  executor.write(0, inputFor(executor, 1));
+  const EntryPoint &entry = executor.entryPoint("forward");
+  executor.launch(entry, stream.handle());
+  const int64_t first = driver.counters->earlyLaunches;  // none kernel by kernel, one captured
+  CHECK(first == (isBehindEarly && !artifact.plan.branches ? 1 : 0));
+  executor.poison();
+  executor.launch(entry, stream.handle());
+  CHECK(driver.counters->earlyLaunches == first);
+  CHECK(executor.read(2) == inputFor(executor, 1));
+}
+
 namespace {
 
 /// x -> a, x -> b, b -> c, (a, c) -> y as copies: y is c, the last of the kernels writes it.

@@ -147,8 +147,11 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that the c
       const auto count = [&](Parameter::Kind kind) { return std::ranges::count(emitted.parameters, kind, &Parameter::kind); };
       CHECK(count(Parameter::Kind::inputMap) == shape.a.isByEngine + shape.b.isByEngine);
       CHECK(count(Parameter::Kind::input) == !shape.a.isByEngine + !shape.b.isByEngine);
-      CHECK(count(Parameter::Kind::outputMap) == shape.isByEngine);
-      CHECK(count(Parameter::Kind::output) == !shape.isWhollyByEngine());
+      const bool isNarrow = knobs.schedule == HopperSchedule::narrow;  // stored from registers
+      CHECK(count(Parameter::Kind::outputMap) == (!isNarrow && shape.isByEngine));
+      CHECK(count(Parameter::Kind::output) == (isNarrow || !shape.isWhollyByEngine()));
+      CHECK(emitted.launch.block[0] == (isNarrow ? 160 : 384));
+      CHECK(emitted.launch.startsEarly == isNarrow);
       CHECK(emitted.launch.grid[0] == hopperBlocks(shape, knobs));
       CHECK(emitted.launch.cluster == knobs.splits);
       CHECK(emitted.launch.sharedBytes == hopperSharedBytes(knobs));
@@ -203,6 +206,72 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
   const HopperContractionKnobs one{.schedule = HopperSchedule::pingPong, .stages = 4}, two{.schedule = HopperSchedule::pingPong, .stages = 4, .splits = 2};
   CHECK(hopperSharedBytes(two) - hopperSharedBytes(one) == 128 * 128 * 4 / 2);
   CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct(two), "sm_90a"), Catch::Contains("each takes 64 at least"));
+}
+
+namespace {
+
+/// The narrow tiles of a product, with the layouts as they are written: C[m,n], A[m,k], B[n,k] or B[k,n].
+std::set<Knobs> narrowTiles(int64_t m, int64_t n, int64_t k, const char *b = "nk") {
+  const Kernel kernel = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", b, "mn");
+  std::set<Knobs> tiles;
+  for (const Configuration &one : ofFamily(kernel)) {
+    const bool isRowMajor = std::ranges::all_of(one.inputs, [](const Layout &layout) { return layout == rowMajor(2); }) && one.outputs[0] == rowMajor(2);
+    if (isRowMajor && std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) tiles.insert(one.knobs);
+  }
+  return tiles;
+}
+HopperContractionKnobs narrow(int tileM, int tileN, int stages, int splits = 1) {
+  return {.schedule = HopperSchedule::narrow, .tileM = tileM, .tileN = tileN, .stages = stages, .splits = splits};
+}
+
+}  // namespace
+
+TEST_CASE("narrow tiles are offered where one side is short or tiles are few, and k is along what has few columns") {
+  // The matrix streams past 8 rows: 32 rows of it a block, or 64 and half of k.
+  const std::set<Knobs> decode = narrowTiles(8, 4096, 4096);
+  CHECK(decode.contains(narrow(8, 32, 45)));
+  CHECK(decode.contains(narrow(8, 64, 24, 2)));
+  CHECK(!narrowTiles(8, 4096, 4096, "kn").contains(narrow(8, 32, 45)));
+  CHECK(narrowTiles(8, 4096, 4096, "kn").contains(narrow(8, 64, 24, 2)));
+  CHECK(narrowTiles(13, 4096, 4096).contains(narrow(16, 32, 37)));
+  CHECK(narrowTiles(1, 1024, 4096).contains(narrow(8, 32, 16, 4)));
+  CHECK(narrowTiles(8, 12288, 4096).contains(narrow(8, 32, 14)));  // three blocks on a multiprocessor
+  // One wave of 117 and of 125 blocks.
+  CHECK(narrowTiles(520, 520, 520) == std::set<Knobs>{narrow(40, 64, 9), narrow(64, 40, 9)});
+  CHECK(narrowTiles(300, 1000, 520).contains(narrow(64, 40, 9)));
+  CHECK(narrowTiles(520, 520, 520, "kn") == std::set<Knobs>{narrow(40, 64, 9)});
+  // Large products, rows that start anywhere, and epilogues have none.
+  CHECK(narrowTiles(4096, 4096, 1024).empty());
+  CHECK(narrowTiles(512, 3072, 1024).empty());
+  CHECK(narrowTiles(512, 512, 4096).empty());
+  CHECK(narrowTiles(520, 520, 519).empty());
+  for (const Configuration &one : ofFamily(productBias({.b = 1, .j = 8, .i = 4096, .u = 4096}, DType::f16)))
+    CHECK(std::get<HopperContractionKnobs>(one.knobs).schedule != HopperSchedule::narrow);
+}
+
+TEST_CASE("narrow tiles that no kernel has, and products that take none") {
+  const auto refusal = [](const HopperContractionKnobs &knobs) { return hopperKnobsRefusal(knobs, h200().sharedMemoryPerBlock); };
+  CHECK(refusal(narrow(64, 40, 9)) == "");
+  CHECK(refusal(narrow(32, 32, 9)) == "");
+  CHECK(refusal(narrow(64, 64, 9)).find("one side is 32 or 64") != std::string::npos);
+  CHECK(refusal(narrow(64, 20, 9)).find("a multiple of 8") != std::string::npos);
+  CHECK(refusal(narrow(32, 40, 9)).find("narrow tiles of 32 x 40") != std::string::npos);
+  CHECK(refusal(narrow(8, 32, 46)).find("shared memory") != std::string::npos);
+  CHECK(refusal(narrow(8, 32, 3)).find("reads 64 rows") != std::string::npos);
+  HopperContractionKnobs staged = narrow(8, 32, 20);
+  staged.staging = 1;
+  CHECK(refusal(staged).find("1 staged panels") != std::string::npos);
+  CHECK(hopperSharedBytes(narrow(8, 64, 24, 2)) - hopperSharedBytes(narrow(8, 64, 24)) == 8 * 64 * 4);
+  CHECK(narrowSides(narrow(8, 32, 20)) == NarrowSides{.rows = 32, .columns = 8, .isAlongM = false});
+  CHECK(narrowSides(narrow(32, 32, 20)) == NarrowSides{.rows = 32, .columns = 32, .isAlongM = true});
+  const auto emitted = [](int64_t m, int64_t n, int64_t k, const HopperContractionKnobs &knobs) { codegen::emit(product(m, n, k), rowMajorProduct(knobs), "sm_90a"); };
+  CHECK_NOTHROW(emitted(8, 4096, 64, narrow(8, 64, 4)));
+  CHECK_THROWS_WITH(emitted(8, 4096, 64, narrow(8, 32, 4)), Catch::Contains("a narrow tile takes 64"));
+  CHECK_THROWS_WITH(emitted(4096, 8, 64, narrow(64, 8, 4)), Catch::Contains("8 columns of an operand that lies along k"));
+  CHECK_THROWS_WITH(emitted(8, 4096, 63, narrow(8, 64, 4)), Catch::Contains("multiples of 16 bytes"));
+  Configuration fused = ofFamily(productBias({}, DType::f16)).front();
+  fused.knobs = narrow(64, 8, 4);
+  CHECK_THROWS_WITH(codegen::emit(productBias({}, DType::f16), fused, "sm_90a"), Catch::Contains("no epilogue"));
 }
 
 TEST_CASE("epilogues that the registers have no room for") {

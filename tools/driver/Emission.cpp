@@ -53,6 +53,7 @@ void removeText(runtime::PlanKernel &entry) {
   entry.grid = none.grid;
   entry.block = none.block;
   entry.sharedBytes = none.sharedBytes;
+  entry.startsEarly = none.startsEarly;
   entry.parameters = none.parameters;
   entry.registers = none.registers;
   entry.spillBytes = none.spillBytes;
@@ -64,6 +65,7 @@ void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &em
   entry.grid = emitted.launch.grid;
   entry.block = emitted.launch.block;
   entry.sharedBytes = emitted.launch.sharedBytes;
+  entry.startsEarly = emitted.launch.startsEarly;
   entry.parameters.clear();
   for (const Parameter &parameter : emitted.parameters) entry.parameters.push_back(planParameter(parameter, entry, kernel));
 }

@@ -240,6 +240,17 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned,
   Stream *runsOn = &streamOf(stream);
   return enqueue(stream, [=] { runKernel(chosen, blocks, values, *runsOn); }), ok;
 }
+/// As CUlaunchConfig has them; the one attribute that is used says that a kernel may start early.
+struct LaunchConfiguration {
+  unsigned grid[3], block[3], sharedBytes;
+  void *stream, *attributes;
+  unsigned attributeCount;
+};
+int cuLaunchKernelEx(const LaunchConfiguration *given, void *function, void **arguments, void **extra) {
+  fakeCudaCounters()->earlyLaunches += given->attributeCount;
+  return cuLaunchKernel(function, given->grid[0], given->grid[1], given->grid[2], given->block[0], given->block[1], given->block[2], given->sharedBytes,
+                        given->stream, arguments, extra);
+}
 int cuStreamBeginCapture_v2(void *stream, int) { return streamOf(stream).captured = new Capture, ok; }
 int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *, void **, void *const **nodes, size_t *count) {
   Capture &capture = *streamOf(stream).captured;

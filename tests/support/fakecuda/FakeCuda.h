@@ -19,6 +19,7 @@ struct FakeCudaSettings {
 
 struct FakeCudaCounters {
   int64_t allocations = 0, allocatedBytes = 0, kernelLaunches = 0, graphLaunches = 0, captures = 0, synchronizations = 0;
+  int64_t earlyLaunches = 0;  ///< asked for, of kernels that may start while the one before them ends; here they start as all do
   int64_t mostReady = 0;  ///< nodes of a graph that could run at once
 };
 
