@@ -8,7 +8,7 @@ import subprocess
 
 import torch
 
-from . import library
+from . import artifact_graph, library
 from .report import OURS
 
 WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / 'workloads'
@@ -84,6 +84,11 @@ class Artifact:
 
     def input_names(self):
         return [tensor['name'] for tensor in self.inputs]
+
+    def gradients(self):
+        """By output: the argument it is the gradient of; '' for results of the layer itself."""
+        by_result = artifact_graph.gradients_by_result((self.folder / 'graph.mlir').read_text())
+        return [artifact_graph.gradient_of(by_result, tensor['name']) for tensor in self.outputs]
 
     def summary(self):
         kernels = [kernel for kernel in self.plan['kernels'] if kernel['source'] or kernel.get('library')]

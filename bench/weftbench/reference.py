@@ -54,19 +54,28 @@ def layer_norm(x, gamma, beta, epsilon):
     return (x - mean) * torch.rsqrt(variance + epsilon) * gamma + beta
 
 
-def encoder(tensors, activation, epsilon, dropout, dtype=torch.float64):
-    """The post-norm encoder layer by its own names: axes as in the graph (wq[p,h,i], w1[u,i], ...), all in `dtype`."""
-    t = {name: value.to(dtype) for name, value in tensors.items()}
+def attention(t, dropout):
+    """Multi-head attention by the graph's names and axes (wq[p,h,i], wo[w,h,i], x[b,j,i]); dropout of probabilities is stream 0."""
     project = lambda w, b: torch.einsum('phi,bji->phbj', t[w], t['x']) + t[b][:, :, None, None]
     q, k, v = project('wq', 'bq'), project('wk', 'bk'), project('wv', 'bv')
     score = torch.einsum('phbk,phbj->hbjk', k, q) / math.sqrt(q.shape[0])
     weighted = torch.einsum('whbk,hbjk->whbj', v, dropout(torch.softmax(score, -1), 0))
-    attention = torch.einsum('whi,whbj->bji', t['wo'], weighted) + t['bo']
-    middle = layer_norm(dropout(attention, 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
+    return torch.einsum('whi,whbj->bji', t['wo'], weighted) + t['bo']
+
+
+def encoder(t, activation, epsilon, dropout):
+    """The post-norm encoder layer by its own names: axes as in the graph (w1[u,i], w2[i,u], ...)."""
+    middle = layer_norm(dropout(attention(t, dropout), 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
     hidden = torch.einsum('ui,bji->bju', t['w1'], middle) + t['b1']
     active = torch.relu(hidden) if activation == 'relu' else torch.nn.functional.gelu(hidden)
     result = torch.einsum('iu,bju->bji', t['w2'], dropout(active, 2)) + t['b2']
     return layer_norm(dropout(result, 3) + middle, t['gamma2'], t['beta2'], epsilon)
+
+
+def result_of(layer, tensors, dropout, dtype=torch.float64):
+    """What a layers.Layer computes, all in `dtype`."""
+    t = {name: value.to(dtype) for name, value in tensors.items()}
+    return encoder(t, layer.activation, layer.epsilon, dropout) if layer.feed_forward else attention(t, dropout)
 
 
 class WrongResult(Exception):

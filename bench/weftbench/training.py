@@ -1,32 +1,20 @@
-"""Group `training`: paper-encoder, forward and backward with all gradients (of the input and every parameter), dropout 0.1."""
+"""Group `training`: forward and backward with all gradients (of the input and every parameter), dropout 0.1: paper-encoder and its attention."""
 import math
-import re
 
 import torch
 
-from . import encoder, library, ours, reference, rivals, timing
-from .report import Result, Workload
+from . import layers, library, ours, reference, rivals, timing
+from .report import Result
 
 LIMIT = 1e-2   # of each gradient's relative error: fp16 between kernels, through the whole layer and back
 MOST = 5e-2    # whatever PyTorch's own is
 SLACK = 1.5    # times the error of PyTorch's own fp16 with the same masks, where that is more: what ReLU passes flips near zero
-WORKLOADS = encoder.SHAPES
 
 
-def name_of(batch, length):
-    return f'paper-encoder training B={batch} L={length}'
-
-
-def workload(batch, length):
-    """Three times the forward products; bytes of input, result, their gradients, weights read and their gradients written."""
-    forward = encoder.workload('paper-encoder', encoder.PAPER, batch, length)
-    return Workload(name_of(batch, length), 2 * forward.bytes_moved, 3 * forward.flop, f'forward and backward, dropout {encoder.PAPER["dropout"]}')
-
-
-def expected_results(tensors, x, dy, dropout, dtype=torch.float64):
-    """The layer's result and all gradients by autograd in that type, under the graph's names."""
+def expected_results(layer, tensors, x, dy, dropout, dtype=torch.float64):
+    """The layer's result ('') and all gradients by autograd in that type, under the names of the graph's arguments."""
     leaves = {name: value.to(dtype).requires_grad_() for name, value in {**tensors, 'x': x.detach()}.items()}
-    result = reference.encoder(leaves, encoder.PAPER['activation'], encoder.PAPER['epsilon'], dropout, dtype)
+    result = reference.result_of(layer, leaves, dropout, dtype)
     gradients = torch.autograd.grad(result, list(leaves.values()), dy.to(dtype))
     return {'': result.detach(), **dict(zip(leaves, gradients))}
 
@@ -38,12 +26,10 @@ def gradient_error(name, found, expected):
     return float((found['bk'].double() - expected['bk']).norm() / expected['bq'].norm())
 
 
-def wrong_results(artifact, out, expected, half):
+def check_results(artifact, out, expected, half):
     """The largest relative error; raises WrongResult naming the tensor. Values beyond fp16 would be infinite and never pass."""
-    largest = 0.0
-    for tensor, found in zip(artifact.outputs, out, strict=True):
-        gradient = re.fullmatch(r'd_(.+?)(_\d+)?', tensor['name'])
-        name = gradient[1] if gradient else ''
+    largest, missing = 0.0, set(expected)
+    for tensor, name, found in zip(artifact.outputs, artifact.gradients(), out, strict=True):
         error, limit = gradient_error(name, {name: found}, expected), LIMIT
         if not error <= limit:
             theirs = gradient_error(name, half, expected)
@@ -51,12 +37,15 @@ def wrong_results(artifact, out, expected, half):
         if not error <= limit:
             raise reference.WrongResult(f'{tensor["name"]}: relative error {error:.2e}, limit {limit:.1e}')
         largest = max(largest, error)
+        missing.discard(name)
+    if missing:
+        raise reference.WrongResult(f'no result is the gradient of {", ".join(sorted(missing))}')
     return largest
 
 
-def our_contenders(result, settings, module, x, dy, batch, length):
-    arguments = [*encoder.compile_arguments('paper-encoder', batch, length), '--train']
-    artifacts = ours.artifacts(settings, name_of(batch, length), arguments, result, entry=library.ALL)
+def our_contenders(result, settings, layer, module, x, dy, batch, length):
+    arguments = [*layer.compile_arguments(batch, length), '--train']
+    artifacts = ours.artifacts(settings, layer.training_name(batch, length), arguments, result, entry=library.ALL)
     tensors, contenders = module.tensors(), []
     for label, artifact in artifacts.items():
         artifact.set_parameters(tensors)
@@ -65,11 +54,11 @@ def our_contenders(result, settings, module, x, dy, batch, length):
         out = artifact.poisoned_outputs()
         artifact.launch(inputs, out)
         torch.cuda.synchronize()
-        dropout = reference.Dropout(encoder.PAPER['dropout'], seed=1, step=0)
-        expected = expected_results(tensors, x, dy, dropout)
-        half = expected_results(tensors, x, dy, dropout, torch.float16)
+        dropout = reference.Dropout(layer.dropout, seed=1, step=0)
+        expected = expected_results(layer, tensors, x, dy, dropout)
+        half = expected_results(layer, tensors, x, dy, dropout, torch.float16)
         try:
-            result.errors[label] = wrong_results(artifact, out, expected, half)
+            result.errors[label] = check_results(artifact, out, expected, half)
         except reference.WrongResult as error:
             result.failures[label] = str(error)
             continue
@@ -83,32 +72,23 @@ def our_contenders(result, settings, module, x, dy, batch, length):
 
 def torch_contenders(settings, module, x, dy):
     """autograd.grad instead of .backward(): nothing is added to gradients of before."""
-    forms = {'eager unfused': rivals.twin(module, sdpa=False), 'eager + SDPA': rivals.twin(module, sdpa=True)}
-    if settings.torch_compile:
-        forms['torch.compile'] = rivals.compiled(rivals.twin(module, sdpa=True))
     leaves = [x, *module.parameters()]
-    return [timing.GraphContender(name, lambda _, f=form: torch.autograd.grad(f(x), leaves, dy)) for name, form in forms.items()]
+    return [timing.GraphContender(name, lambda _, f=form: torch.autograd.grad(f(x), leaves, dy))
+            for name, form in rivals.torch_forms(settings, module).items()]
 
 
 def run(settings):
-    layer = encoder.PAPER
-    for batch, length in WORKLOADS:
-        if not settings.wants(name_of(batch, length)):
+    for layer, batch, length in layers.TRAINING:
+        if not settings.wants(layer.training_name(batch, length)):
             continue
-        result = Result(workload(batch, length))
+        result = Result(layer.training_workload(batch, length))
         torch.manual_seed(0)
-        module = rivals.EncoderLayer(**layer).to('cuda', torch.float16).train()
-        x = torch.randn(batch, length, layer['hidden'], device='cuda', dtype=torch.float16, requires_grad=True)
+        module = rivals.module_of(layer).to('cuda', torch.float16).train()
+        x = torch.randn(batch, length, layer.hidden, device='cuda', dtype=torch.float16, requires_grad=True)
         dy = 0.1 * torch.randn_like(x)
-        contenders = ours.guarded(result, lambda: our_contenders(result, settings, module, x, dy, batch, length))
-        contenders += torch_contenders(settings, module, x, dy)
-        if settings.jax:
-            try:
-                call, wait = rivals.jax_encoder(module.tensors(), x, layer['heads'], layer['activation'], layer['dropout'],
-                                                layer['epsilon'], dy)
-                contenders.append(timing.HostContender('jax', call, wait))
-            except ImportError as error:
-                result.failures['jax'] = timing.first_line(error)
+        contenders = ours.guarded(result, lambda: our_contenders(result, settings, layer, module, x, dy, batch, length))
+        contenders += ours.guarded(result, lambda: torch_contenders(settings, module, x, dy), 'torch')
+        contenders += ours.guarded(result, lambda: rivals.jax_contenders(settings, layer, module, x, dy), 'jax')
         timing.measure(result, contenders, settings.rounds)
         yield result
         del contenders, module, x

@@ -1,8 +1,11 @@
 """bench/run without a GPU: statistics, tables, JSON lines, workload files, and how it refuses."""
+import dataclasses
 import importlib.util
 import json
+import math
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import unittest
@@ -10,8 +13,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
-from weftbench import attention_plans, operator_table, report, results, statistics  # noqa: E402
-from weft_command import CommandTest  # noqa: E402
+from weftbench import artifact_graph, attention_plans, layers, operator_table, report, results, statistics  # noqa: E402
+from weft_command import CommandTest, WEFT  # noqa: E402
 
 
 class StatisticsTest(unittest.TestCase):
@@ -152,6 +155,132 @@ class ResultsTest(unittest.TestCase):
     def test_forms_of_one_rival_share_a_column(self):
         self.assertEqual(results.column_of('eager + SDPA no_grad'), 'eager + SDPA')
         self.assertEqual(results.column_of('copy by Triton, 1024 a block'), 'best copy')
+
+
+def small(layer, **changes):
+    """The layer with few elements; no two of its extents are equal."""
+    return dataclasses.replace(layer, hidden=24, heads=3, **({'feed_forward': 40} if layer.feed_forward else {}), **changes)
+
+
+def small_arguments(layer):
+    """Of weft, for the small layer on two sequences of 20."""
+    extents = dict(b=2, j=20, h=3, i=24, **({'u': 40} if layer.feed_forward else {}))
+    return [layer.preset, *(flag for name, extent in extents.items() for flag in ('--dim', f'{name}={extent}'))]
+
+
+class LayersTest(CommandTest):
+    """Sizes that the floors and the rivals go by are those of weft's own graphs."""
+
+    def test_flop_and_weights(self):
+        for layer in {layer for layer, _, _ in layers.FORWARD + layers.TRAINING}:
+            for batch, length in layers.SHAPES:
+                arguments = layer.compile_arguments(batch, length)
+                operators = self.weft('explain', *arguments, '--movement', '--json').json()['operators']
+                self.assertEqual(layer.flop(batch, length), sum(one['flop'] for one in operators if one['class'] == 'contraction'))
+                text = self.weft('import', *arguments).out
+                types = re.findall(r'^(!\w+) = tensor<(\w+),', text, re.MULTILINE)
+                extents = {name: [int(extent) for extent in shape.split('x')[:-1]] for name, shape in types}
+                parameters = re.findall(r'%\w+: (!\w+) \{weft\.parameter\}', text)
+                self.assertEqual(layer.weight_elements(), sum(math.prod(extents[name]) for name in parameters))
+
+    def test_training_is_three_times_the_products(self):
+        for layer, batch, length in layers.TRAINING:
+            operators = self.weft('explain', *layer.compile_arguments(batch, length), '--train', '--movement', '--json').json()['operators']
+            self.assertEqual(layer.training_workload(batch, length).flop,
+                             sum(one['flop'] for one in operators if one['class'] == 'contraction'))
+
+    def test_attention_stands_beside_the_encoder(self):
+        for workloads, name in ((layers.FORWARD, layers.Layer.name), (layers.TRAINING, layers.Layer.training_name)):
+            names = [name(*workload) for workload in workloads]
+            self.assertEqual(len(names), len(set(names)))
+            for batch, length in ((8, 512), (96, 128)):
+                for layer in (layers.PAPER, layers.PAPER_ATTENTION):
+                    self.assertIn((layer, batch, length), workloads)
+
+
+class ArtifactGraphTest(CommandTest):
+    """Every result of a training artifact is known for what it is, whatever stacking has named it."""
+
+    def gradients(self, *arguments):
+        self.weft('compile', *arguments, '-o', 'plan', env={'WEFT_NVRTC': 'none'})
+        by_result = artifact_graph.gradients_by_result((self.folder / 'plan/graph.mlir').read_text())
+        plan = json.loads((self.folder / 'plan/plan.json').read_text())
+        return {tensor['logical']: artifact_graph.gradient_of(by_result, tensor['logical'])
+                for tensor in plan['tensors'] if tensor['role'] == 'result'}
+
+    def test_every_stacking(self):
+        for stacking in ('separate', 'two', 'three'):
+            found = self.gradients(*small_arguments(layers.PAPER_ATTENTION), '--train', '--stacking', stacking)
+            self.assertEqual(sorted(found.values()), sorted(['', 'x', 'wq', 'bq', 'wk', 'bk', 'wv', 'bv', 'wo', 'bo']))
+            self.assertEqual(found['attention'], '')
+            self.assertEqual(found['d_wo'], 'wo')
+
+    def test_forward_has_none(self):
+        self.assertEqual(self.gradients(*small_arguments(layers.PAPER_ATTENTION)), {'attention': ''})
+
+    def test_names_and_errors(self):
+        head = '  weft.graph @g(%x: !a, %d_y: !a {weft.gradient_of = "y"}) -> '
+        text = head + '(!a, !a {weft.gradient_of = "x"}) attributes {weft.saved = ["q"]} {\n    weft.return %y, %sum_7 : !a, !a\n  }\n'
+        by_result = artifact_graph.gradients_by_result(text)
+        self.assertEqual(by_result, {'y': '', 'sum_7': 'x'})
+        self.assertEqual(artifact_graph.gradient_of(by_result, 'sum'), 'x')
+        with self.assertRaisesRegex(artifact_graph.UnknownResult, "no result 'd_x' .results: y, sum_7."):
+            artifact_graph.gradient_of(by_result, 'd_x')
+        with self.assertRaisesRegex(artifact_graph.UnknownResult, 'returns 1 values and declares 2'):
+            artifact_graph.gradients_by_result(text.replace('%y, %sum_7', '%y'))
+        with self.assertRaises(artifact_graph.UnknownResult):
+            artifact_graph.gradients_by_result('module {\n}\n')
+
+
+@unittest.skipUnless(importlib.util.find_spec('torch'), 'needs PyTorch, on the CPU')
+class ReferenceTest(CommandTest):
+    """reference.py is weft's interpreter, masks included, and the rivals compute the same layers."""
+
+    def write_tensors(self, name, tensors):
+        header, blobs, at = {}, [], 0
+        for key, value in tensors.items():
+            blob = struct.pack(f'<{value.numel()}f', *value.detach().float().flatten().tolist())
+            header[key] = {'dtype': 'F32', 'shape': list(value.shape), 'data_offsets': [at, at + len(blob)]}
+            blobs.append(blob)
+            at += len(blob)
+        text = json.dumps(header).encode()
+        path = self.folder / name
+        path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(blobs))
+        return path
+
+    def test_gradients_are_the_interpreters(self):
+        import torch
+        from weftbench import reference, rivals, training
+        for layer in (layers.PAPER, layers.PAPER_ATTENTION):
+            layer = small(layer)
+            graph = self.write('graph.mlir', self.weft('import', *small_arguments(layer), '--train', '--dtype', 'f32').out)
+            torch.manual_seed(0)
+            tensors = rivals.module_of(layer).tensors()
+            x, dy = torch.randn(2, 20, 24), torch.randn(2, 20, 24)
+            expected = training.expected_results(layer, tensors, x, dy, reference.Dropout(layer.dropout, seed=5, step=3))
+            names = artifact_graph.gradients_by_result(graph.read_text())
+            upstream = re.search(r'%(\w+): !\w+ \{weft\.gradient_of', graph.read_text())[1]
+            done = subprocess.run([pathlib.Path(WEFT).parent / 'weft-interpret', graph,
+                                   '--inputs', self.write_tensors('inputs', {**tensors, 'x': x, upstream: dy}),
+                                   '--expect', self.write_tensors('expected', {name: expected[of] for name, of in names.items()}),
+                                   '--dropout-seed', '5', '--dropout-step', '3', '--absolute', '1e-6', '--relative', '2e-6'],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(len(re.findall(': equal:', done.stdout)), len(expected), done.stdout)
+
+    def test_rivals_compute_the_same(self):
+        import torch
+        from weftbench import reference, rivals
+        for layer in (layers.PAPER, layers.PAPER_ATTENTION, layers.BERT_BASE):
+            layer = small(layer, dropout=0.0)
+            torch.manual_seed(0)
+            module, x = rivals.module_of(layer), torch.randn(2, 20, 24)
+            expected = reference.result_of(layer, {**module.tensors(), 'x': x}, reference.Dropout(0))
+            for sdpa in (False, True):
+                self.assertLess(reference.relative_error(rivals.twin(module, sdpa)(x).detach(), expected), 1e-6)
+            if importlib.util.find_spec('jax'):
+                call, wait = rivals.jax_layer(layer, module.tensors(), x)
+                self.assertLess(reference.relative_error(torch.tensor(wait(call()).tolist()), expected), 5e-3)
 
 
 class WorkloadFilesTest(CommandTest):

@@ -1,0 +1,62 @@
+"""The layers that are measured whole: presets of weft with the sizes that rivals, references and floors need. No packages: tested without a GPU."""
+from dataclasses import dataclass
+
+from .report import Workload
+
+FP16 = 2  # bytes
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A post-norm encoder layer, or its multi-head attention alone: projections with biases, softmax, dropout, output projection."""
+    preset: str
+    hidden: int
+    heads: int
+    feed_forward: int = 0  # 0: attention alone
+    activation: str = ''
+    dropout: float = 0.0
+    epsilon: float = 0.0
+
+    def name(self, batch, length):
+        return f'{self.preset} B={batch} L={length}'
+
+    def training_name(self, batch, length):
+        return f'{self.preset} training B={batch} L={length}'
+
+    def compile_arguments(self, batch, length):
+        return [self.preset, '--dim', f'b={batch}', '--dim', f'j={length}']
+
+    def weight_elements(self):
+        """Of matrices, biases and, in an encoder layer, two norms."""
+        hidden, inner = self.hidden, self.feed_forward
+        attention = 4 * hidden * hidden + 4 * hidden
+        return attention + (2 * hidden * inner + inner + 5 * hidden if inner else 0)
+
+    def flop(self, batch, length):
+        """Of the products of a forward pass: projections, scores, weighted sum, output, and what feeds forward."""
+        tokens = batch * length
+        return 2 * tokens * self.hidden * (4 * self.hidden + 2 * self.feed_forward) + 4 * tokens * length * self.hidden
+
+    def workload(self, batch, length):
+        """Bytes of input, output and weights once."""
+        moved = FP16 * (2 * batch * length * self.hidden + self.weight_elements())
+        note = 'forward' + (f', dropout {self.dropout}' if self.dropout else '')
+        return Workload(self.name(batch, length), moved, self.flop(batch, length), note)
+
+    def training_workload(self, batch, length):
+        """Three times the forward products; bytes of input, result, their gradients, weights read and their gradients written."""
+        forward = self.workload(batch, length)
+        return Workload(self.training_name(batch, length), 2 * forward.bytes_moved, 3 * forward.flop,
+                        f'forward and backward, dropout {self.dropout}')
+
+
+PAPER = Layer('paper-encoder', hidden=1024, heads=16, feed_forward=4096, activation='relu', dropout=0.1, epsilon=1e-5)
+PAPER_ATTENTION = Layer('paper-attention', hidden=1024, heads=16, dropout=0.1)
+BERT_BASE = Layer('bert-base', hidden=768, heads=12, feed_forward=3072, activation='gelu', epsilon=1e-12)
+BERT_LARGE = Layer('bert-large', hidden=1024, heads=16, feed_forward=4096, activation='gelu', epsilon=1e-12)
+
+SHAPES = [(8, 512), (96, 128)]
+SWEEP = [(1, length) for length in (128, 256, 512, 1024, 2048, 4096)]
+FORWARD = [(layer, *shape) for shape in SHAPES + SWEEP for layer in (PAPER, BERT_BASE, BERT_LARGE)]
+FORWARD += [(PAPER_ATTENTION, *shape) for shape in SHAPES]
+TRAINING = [(layer, *shape) for layer in (PAPER, PAPER_ATTENTION) for shape in SHAPES]
