@@ -11,7 +11,7 @@
 // Operands come by the copy engine, which brings zeros for what is out of bounds.
 //
 // Kernels of this kind may start while the one before them ends: they let the next one start, and wait for the one before until they
-// read or write any tensor. What streams is on its way to L2 meanwhile, which sees later writes as memory does.
+// read or write any tensor. (Asking for what streams to come to L2 meanwhile made them slower, by 2 of 10 us.)
 #pragma once
 
 #include "weft/hopper_load.cuh"
@@ -38,7 +38,6 @@ template <Product product, NarrowTile tile> struct NarrowPlan {
   static constexpr int slices = int((product.k + tileK - 1) / tileK), mostSlices = (slices + tile.splits - 1) / tile.splits;
   static constexpr bool reusesStages = mostSlices > tile.stages;
   static constexpr int tilesM = int((product.m + tile.m - 1) / tile.m), tilesN = int((product.n + tile.n - 1) / tile.n);
-  static constexpr bool isStreamed = (isAlongM ? tilesN : tilesM) == 1;  // rows are read by one tile alone
   static constexpr int sums = columns / 2;                   // of a thread
   static constexpr int workingThreads = rows * 2;            // of the warpgroup: a warp has 16 rows
 };
@@ -166,26 +165,6 @@ __device__ __forceinline__ void storeNarrow(const float (&sums)[NarrowPlan<produ
   }
 }
 
-/// Brings a box into L2.
-__device__ __forceinline__ void prefetchTile(const TensorMap *map, int x, int y) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(x), "r"(y) : "memory");
-}
-__device__ __forceinline__ void prefetchTile(const TensorMap *map, int x, int y, int z) {
-  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y), "r"(z) : "memory");
-}
-/// The rows of as many slices as there are stages; one thread.
-template <Product product, NarrowTile tile>
-__device__ __forceinline__ void prefetchRows(const NarrowPlace &at, const TensorMap *rows) {
-  using P = NarrowPlan<product, tile>;
-#pragma unroll 1
-  for (int slice = 0; slice < smaller(at.slices, tile.stages); ++slice) {
-    const int k = (at.firstSlice + slice) * tileK;
-    const int x = P::rowOperand.isAlongK() ? k : at.row, y = P::rowOperand.isAlongK() ? at.row : k;
-    if constexpr (product.batch > 1) prefetchTile(rows, x, y, at.batch);
-    else prefetchTile(rows, x, y);
-  }
-}
-
 /// The next kernel may have its blocks start as soon as all of this one have, if it is launched so that it waits by itself.
 __device__ __forceinline__ void letNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 /// Until the kernels before this one have ended and what they wrote is there; at once where it was not started early.
@@ -212,9 +191,6 @@ __device__ __forceinline__ void narrowContraction(const TensorMap *a, const Tens
   }
   ptx::barrier();
   if constexpr (tile.splits > 1) arriveAtCluster();
-  constexpr int idleThread = warpgroup - 32;  // its warp waits for the first slice anyway
-  if (P::isStreamed && threadIdx.x == idleThread) prefetchRows<product, tile>(at, rows);
-  __syncwarp();
   waitForEarlier();
   if (threadIdx.x >= warpgroup) {
     if (threadIdx.x == warpgroup) loadNarrow<product, tile>(shared, at, rows, columns);

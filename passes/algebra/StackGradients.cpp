@@ -104,10 +104,15 @@ public:
       if (old.getOperation() == carrier)
         continue;
       mlir::Operation *sum = *old.getResult().user_begin();
-      sum->getResult(0).replaceAllUsesWith(sum->getOperand(sum->getOperand(0) == old.getResult() ? 1 : 0));
+      const mlir::Value other = sum->getOperand(sum->getOperand(0) == old.getResult() ? 1 : 0);
+      if (isGraphResult(sum->getResult(0)) && other.getDefiningOp())
+        other.getDefiningOp()->setLoc(sum->getLoc());  // callers know a result by its name
+      sum->getResult(0).replaceAllUsesWith(other);
       sum->erase();
     }
-    product->setLoc(named("", range, [](const GradientProjection &member) { return ContractOp(member.ofInput).getResult(); }));
+    product->setLoc(isGraphResult(carrier->getResult(0))
+                        ? carrier->getLoc()
+                        : named("", range, [](const GradientProjection &member) { return ContractOp(member.ofInput).getResult(); }));
     product.getResult().setType(mlir::cast<mlir::RankedTensorType>(carrier->getResult(0).getType()));
     carrier->getResult(0).replaceAllUsesWith(product.getResult());
     for (size_t index = range.first; index <= range.last; ++index)
@@ -136,6 +141,10 @@ public:
   }
 
 private:
+  static bool isGraphResult(mlir::Value value) {
+    return llvm::any_of(value.getUsers(), [](mlir::Operation *user) { return user->hasTrait<mlir::OpTrait::IsTerminator>(); });
+  }
+
   template <typename Pick> std::vector<mlir::Operation *> ops(const MemberRange &range, Pick pick) const {
     std::vector<mlir::Operation *> result;
     for (size_t index = range.first; index <= range.last; ++index)

@@ -1,6 +1,7 @@
 // Variants and plans compute what their graph computes, stay what they are through the text form, and stack as asked.
 #include "kernel/Error.h"
 #include "passes/ConfigurationAttributes.h"
+#include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 #include "tests/unit/SampleGraphs.h"
@@ -59,6 +60,26 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   CHECK(std::distance(concats.begin(), concats.end()) == 2);  // of the weights, and of the gradients for both products
   CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "three"}).size() == 1);
   CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() == 1);
+}
+
+TEST_CASE("a result has its name in every variant") {
+  for (const char *name : {"paper-encoder", "paper-attention"}) {
+    INFO(name);
+    const auto loaded = preset(name, {{"b", 2}, {"j", 3}, {"h", 2}, {"p", 4}, {"i", 8}});
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const auto resultNames = [](GraphOp graph) {
+      std::vector<std::string> names;
+      for (mlir::Value result : graph.getBody().front().getTerminator()->getOperands()) names.push_back(writtenName(result));
+      return names;
+    };
+    const std::vector<std::string> expected = resultNames(loaded->graph());
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
+    CHECK(variants.size() > 4);
+    for (const Variant &variant : variants) {
+      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      CHECK(resultNames(graphOf(*variant.module)) == expected);
+    }
+  }
 }
 
 TEST_CASE("saved tensors that cost little to compute again are offered as recomputed") {
