@@ -263,8 +263,8 @@ struct ProductPlaces {
       return spanBytes({{shape.batch, strides.batch}, {shape.m, strides.m}, {shape.n, strides.n}}, product.dtype);
     };
     const int64_t vectorBytes = spanBytes({{vectorExtent(product), 1}}, product.dtype);
-    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, product.dtype));
-    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, product.dtype));
+    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, product.types().a));
+    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, product.types().b));
     result = add(outputBytes, bytesOf({.batch = shape.batchStrideC, .m = shape.strideCm, .n = shape.strideCn}));
     if (product.beta != 0) residual = add(inputBytes, bytesOf(product.residual));
     isAuxiliaryWritten = traits.writesAuxiliary;

@@ -20,14 +20,13 @@ double joinSeconds(const HopperContractionKnobs &knobs) {
 
 }  // namespace
 
-double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
-  constexpr double sliceDepth = 64;
+double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, const Device &device) {
   const double m = knobs.tileM, n = knobs.tileN;
   const double waves = std::ceil(double(hopperTiles(product, knobs) * knobs.splits) / std::min(knobs.blocks, device.multiprocessors));
-  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * sliceDepth;
+  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * double(product.depth());
   double efficiency = std::min(1.0, analytic::hopperLeastEfficiency + analytic::hopperEfficiencyPerIntensity * m * n / (m + n));
   if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::hopperGuardedShare;
-  const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
+  const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(product.operandType) / device.multiprocessors * efficiency);
   const double storeSeconds = analytic::hopperStoreSeconds * m * n / (128.0 * 256.0);
   const bool isPingPong = knobs.schedule == HopperSchedule::pingPong;
   return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds / knobs.splits + joinSeconds(knobs);
@@ -36,8 +35,7 @@ double hopperTensorSeconds(const HopperProduct &product, const HopperContraction
 Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device) {
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
-  const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, dtype, device);
+  const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, device);
   const auto necessary = double(kernel.necessaryBytes());
   const double busy = double(std::min<int64_t>(hopperBlocks(*answer.product, knobs), device.multiprocessors)) / device.multiprocessors;
   const double memorySeconds = necessary / (device.copyBandwidth * std::min(1.0, analytic::hopperShareOfMemory * busy));

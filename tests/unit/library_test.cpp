@@ -5,6 +5,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/Artifact.h"
+#include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SampleKernels.h"
 
 #include <catch2/catch.hpp>
@@ -66,6 +67,29 @@ TEST_CASE("refusals of the library name what it does not take") {
   Device without = h200();
   without.libraryProducts = false;
   CHECK(exclusion(typedContraction(DType::f16, DType::f16, DType::f16), without) == "library products are switched off");
+}
+
+TEST_CASE("products of 8-bit floats: along k, in whole 16 bytes, and not two of f8e5m2") {
+  const auto answer = [](const samples::Float8Extents &extents, const ProductTypes &types, const std::vector<int> &orderOfB = {0, 1, 2}) {
+    const Kernel kernel = float8Product(extents, types);
+    Configuration one{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
+    one.inputs[1].order = orderOfB;
+    return asLibraryProduct(kernel, libraryForm(kernel).form.value(), one);
+  };
+  const ProductTypes good{DType::f8e4m3, DType::f8e5m2, DType::bf16};
+  CHECK(answer({.m = 1000, .n = 784, .k = 560}, good).product->types() == good);
+  CHECK(answer({.b = 3, .m = 9, .n = 16, .k = 32}, good).product->types() == good);
+  CHECK(answer({.m = 64, .n = 64, .k = 64}, {DType::f8e5m2, DType::f8e5m2, DType::f16}).refusal == "both operands are f8e5m2; the library takes one");
+  CHECK(answer({.m = 64, .n = 64, .k = 64}, good, {0, 2, 1}).refusal.find("operand B is not contiguous along k") != std::string::npos);
+  for (const samples::Float8Extents &extents : {samples::Float8Extents{.m = 64, .n = 64, .k = 40}, {.m = 64, .n = 63, .k = 64}})
+    CHECK(answer(extents, good).refusal.find("no multiple of 16 bytes") != std::string::npos);
+  CHECK(exclusion(typedContraction(DType::f8e4m3, DType::f16, DType::f16), h200()) ==
+        "'x' is f8e4m3, the result f16; a library product has one element type");
+  LibraryProduct product;
+  product.setTypes(good);
+  CHECK((product.dtype == DType::bf16 && product.types() == good));
+  product.setTypes({DType::f16, DType::f16, DType::f16});
+  CHECK(!product.operands);
 }
 
 TEST_CASE("without a profile, the library chooses the algorithm at load") {
