@@ -292,6 +292,29 @@ TEST_CASE("a plan keeps its library products") {
   CHECK(runtime::planFromJson(runtime::toJson(without), "plan.json") == without);
 }
 
+TEST_CASE("a plan's library product of 8-bit floats names the types of its operands and of its result") {
+  runtime::Plan plan = planOfProduct();
+  const auto shape = [&](int tensor, const char *dtype, std::vector<int64_t> extents) {
+    runtime::PlanTensor &one = plan.tensors[size_t(tensor)];
+    one.dtype = dtype, one.extents = extents, one.strides = {extents[1], 1};
+    one.bytes = extents[0] * extents[1] * sizeOf(*parseDType(dtype));
+  };
+  shape(0, "f8e4m3", {4, 32});
+  shape(1, "f8e5m2", {8, 32});
+  shape(2, "f16", {4, 8});
+  plan.kernels[0].library->dtype = "f8e4m3,f8e5m2->f16";
+  plan.kernels[0].library->shape = {.m = 4, .n = 8, .k = 32, .strideAm = 32, .strideAk = 1, .strideBk = 1, .strideBn = 32, .strideCm = 8, .strideCn = 1};
+  CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
+  CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK(runtime::libraryProduct(*plan.kernels[0].library).types() == ProductTypes{DType::f8e4m3, DType::f8e5m2, DType::f16});
+  runtime::Plan exchanged = plan;
+  std::swap(exchanged.tensors[0].dtype, exchanged.tensors[1].dtype);
+  CHECK_THROWS_WITH(runtime::verifyProducts(exchanged, "plan.json"), Catch::Contains("x is f8e5m2, not f8e4m3"));
+  exchanged.kernels[0].library->dtype = "f8e5m2,f16->f16";
+  CHECK_THROWS_WITH(runtime::verify(exchanged, "plan.json"), Catch::Contains("takes two of its own type, or two of 8 bits"));
+}
+
 TEST_CASE("plans with broken library products are refused by name") {
   const auto refusal = [](auto &&breakIt, auto &&check) {
     runtime::Plan plan = planOfProduct();
