@@ -49,13 +49,13 @@ json toJson(const KernelJob &job) {
   for (const KernelArgument &argument : job.arguments)
     arguments.push_back({{"kind", argument.kind}, {"index", argument.index}, {"map", toJson(argument.map)}});
   return {{"cubin", binary(job.cubin)}, {"entry", job.entry}, {"grid", job.grid}, {"block", job.block}, {"shared", job.sharedBytes},
-          {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}};
+          {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}, {"float8", job.readsFloat8}};
 }
 
 KernelJob kernelJobFrom(const json &object) {
   KernelJob job{.cubin = fromBinary(object.at("cubin")), .entry = object.at("entry"), .grid = object.at("grid"),
                 .block = object.at("block"), .sharedBytes = object.at("shared"), .arguments = {},
-                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros")};
+                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros"), .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
     job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index"), .map = tensorMapFrom(argument.at("map"))});
   return job;
