@@ -40,8 +40,8 @@ struct HopperProductAnswer {
   std::optional<HopperProduct> product = {};
   std::string refusal = {};  ///< why there is none: names the operand and the limit
 };
-/// Under the layouts of a configuration, of operands and results of the types that the family takes. Rows that start at other addresses than multiples of 16 bytes take a slower path and
-/// are no refusal.
+/// Under the layouts of a configuration, of operands and results of the types that the family takes. Rows that start at other
+/// addresses than multiples of 16 bytes take a slower path and are no refusal.
 HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration);
 
 /// Why no kernel has such knobs, whatever it computes; empty if they are legal.

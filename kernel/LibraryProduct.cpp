@@ -96,9 +96,10 @@ std::string float8Refusal(const LibraryProduct &product) {
   constexpr int64_t unit = 16;
   const MatrixProduct &shape = product.shape;
   const auto [a, b, c] = product.types();
-  if (!isFloat8(a) || !isFloat8(b)) return fmt::format("operands of {} and {}; a result of {} takes two of its own type, or two of 8 bits", nameOf(a), nameOf(b), nameOf(c));
+  if (!isFloat8(a) || !isFloat8(b))
+    return fmt::format("operands of {} and {}; a result of {} takes two of its own type, or two of 8 bits", nameOf(a), nameOf(b), nameOf(c));
   if (a == DType::f8e5m2 && b == DType::f8e5m2) return "both operands are f8e5m2; the library takes one";
-  if ((shape.k > 1 && (shape.strideAk != 1 || shape.strideBk != 1)))
+  if (shape.k > 1 && (shape.strideAk != 1 || shape.strideBk != 1))
     return fmt::format("operand {} is not contiguous along k; the library takes 8-bit floats in no other order", shape.strideAk == 1 ? "B" : "A");
   const auto areWhole = [](std::initializer_list<int64_t> bytes) { return std::ranges::all_of(bytes, [](int64_t one) { return one % unit == 0; }); };
   const int64_t bytesC = sizeOf(c), pitchC = columnMajor(shape).result.leadingDimension;
@@ -159,7 +160,8 @@ std::string typeRefusal(const Kernel &kernel) {
   const auto refusalOf = [&](int value) {
     const Value &other = kernel.values[size_t(value)];
     const bool isOperand = std::ranges::find(kernel.body[0].operands, value) != kernel.body[0].operands.end();
-    return other.dtype == type || (areFloat8 && isOperand) ? "" : fmt::format("'{}' is {}, the result {}; a library product has one element type", other.name, nameOf(other.dtype), nameOf(type));
+    if (other.dtype == type || (areFloat8 && isOperand)) return std::string();
+    return fmt::format("'{}' is {}, the result {}; a library product has one element type", other.name, nameOf(other.dtype), nameOf(type));
   };
   for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
     for (const int value : *values)

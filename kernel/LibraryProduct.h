@@ -1,6 +1,6 @@
-// One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one
-// of their two axes, one element type (but for operands of 8-bit floats), a factor, and an epilogue. Derived from kernel + configuration, stored in the plan, run
-// without either.
+// One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one of
+// their two axes, one element type (but for operands of 8-bit floats), a factor, and an epilogue. Derived from kernel +
+// configuration, stored in the plan, run without either.
 //
 // Invariant: D, the residual and what GELU is applied to are contiguous along one axis, the rows of D in the library's terms, and
 // vectors run along these rows.

@@ -55,7 +55,8 @@ json toJson(const KernelJob &job) {
 KernelJob kernelJobFrom(const json &object) {
   KernelJob job{.cubin = fromBinary(object.at("cubin")), .entry = object.at("entry"), .grid = object.at("grid"),
                 .block = object.at("block"), .sharedBytes = object.at("shared"), .arguments = {},
-                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros"), .readsFloat8 = object.at("float8")};
+                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros"),
+                .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
     job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index"), .map = tensorMapFrom(argument.at("map"))});
   return job;

@@ -57,7 +57,9 @@ std::vector<std::byte> operand(DType dtype, const std::vector<int64_t> &extents,
   return bytes;
 }
 
-double valueAt(DType dtype, const std::vector<std::byte> &bytes, int64_t at) { return reference::loadElement(dtype, &bytes[size_t(at * sizeOf(dtype))]); }
+double valueAt(DType dtype, const std::vector<std::byte> &bytes, int64_t at) {
+  return reference::loadElement(dtype, &bytes[size_t(at * sizeOf(dtype))]);
+}
 
 ProductTypes typesOf(const Shape &shape, DType dtype) {
   if (!shape.types) return {dtype, dtype, dtype};
@@ -69,7 +71,8 @@ ProductTypes typesOf(const Shape &shape, DType dtype) {
 }  // namespace
 
 std::string Shape::name() const {
-  return fmt::format("{}x{}x{} ({}) {}{}{}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "", types ? " " : "", types ? types : "");
+  const std::string text = fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
+  return types ? fmt::format("{} {}", text, types) : text;
 }
 
 Problem problemOf(const Shape &shape, DType dtype) {
@@ -170,7 +173,8 @@ std::string Contenders::check() {
   cuda::download(c, memory[0].c.address());
   int64_t untouched = 0;  // all ones is NaN: what was not written
   const auto bytes = ptrdiff_t(sizeOf(types.c));
-  for (auto at = c.begin(); at != c.end(); at += bytes) untouched += std::all_of(at, at + bytes, [](std::byte one) { return one == std::byte(0xff); });
+  const auto isPoison = [](std::byte one) { return one == std::byte(0xff); };
+  for (auto at = c.begin(); at != c.end(); at += bytes) untouched += std::all_of(at, at + bytes, isPoison);
   const int64_t between = int64_t(c.size()) / bytes - shape.batch * shape.m * shape.n;
   if (untouched != between) return fmt::format("{} elements as poisoned, {} between rows", untouched, between);
   constexpr int samples = 256;

@@ -26,7 +26,8 @@ namespace {
 
 using namespace runtime;
 
-constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16", *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16";
+constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16";
+constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16";
 
 /// Issue 5's groups: layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere; and 8-bit
 /// floats in shapes that the library takes, too.
@@ -149,7 +150,8 @@ private:
                theirs[0]->seconds / ours[0]->seconds, rate(our.burst), rate(their.burst), their.burst / our.burst, rate(our.sustained),
                rate(their.sustained), their.sustained / our.sustained, ours[0]->name);
     if (const Contender *promoted = fastestPromoted(contenders))
-      fmt::print("{:<9}cuBLASLt with sums in fp32: {:.2f} us; its best keeps them in {}\n", "", 1e6 * promoted->seconds, theirs[0]->promotesSums ? "fp32, too" : "the tensor cores");
+      fmt::print("{:<9}cuBLASLt with sums in fp32: {:.2f} us; its best keeps them in {}\n", "", 1e6 * promoted->seconds,
+                 theirs[0]->promotesSums ? "fp32, too" : "the tensor cores");
     std::fflush(stdout);
     return {.name = shape.name(), .ours = ours[0]->name, .ratio = theirs[0]->seconds / ours[0]->seconds,
             .burstRatio = their.burst / our.burst, .sustainedRatio = their.sustained / our.sustained};

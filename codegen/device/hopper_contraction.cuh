@@ -8,10 +8,11 @@
 // Where tiles are few, the blocks of a cluster share the slices of one (hopper_join.cuh): one tile a block, and of ping-pong
 // consumers the first alone works.
 //
-// Operands are contiguous along k or along their outer axis (m or n), 8-bit floats along k alone: their products come in the same shapes
-// of bytes, so that a slice holds twice as much of k, and are added up with fewer bits (wgmma_float8.cuh). An operand whose rows start at multiples of 16 bytes
-// is loaded by the copy engine, which brings zeros for what is out of bounds; any other by the threads of the first
-// warpgroup, in the same places of shared memory.
+// Operands are contiguous along k or along their outer axis (m or n), 8-bit floats along k alone: their products come
+// in the same shapes of bytes, so that a slice holds twice as much of k, and are added up with fewer bits
+// (wgmma_float8.cuh). An operand whose rows start at multiples of 16 bytes is loaded by the copy engine, which brings
+// zeros for what is out of bounds; any other by the threads of the first warpgroup, in the same places of shared
+// memory.
 #pragma once
 
 #include "weft/hopper_join.cuh"
@@ -93,8 +94,8 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
-/// The whole kernel of a T, or of Elements<A, B, C>; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors, or a
-/// cluster for every tile.
+/// The whole kernel of a T, or of Elements<A, B, C>; launched with Plan::threads and Plan::sharedBytes, at most as
+/// many blocks as tiles or multiprocessors, or a cluster for every tile.
 template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>
 __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
                                             Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,

@@ -16,15 +16,6 @@ struct bfloat16 {
   unsigned short bits;
 };
 
-/// The 8-bit formats of OFP8, storage only. Values beyond the largest one (448, 57344) are stored as that one; E4M3 has no infinities,
-/// those of E5M2 stay what they are.
-struct float8e4m3 {
-  unsigned char bits;
-};
-struct float8e5m2 {
-  unsigned char bits;
-};
-
 /// The type in which a stored element is computed with: float for floating point, int for indices and flags.
 template <typename T> struct ComputeType { using type = float; };
 template <> struct ComputeType<int> { using type = int; };
@@ -35,8 +26,6 @@ template <typename T> using Compute = typename ComputeType<T>::type;
 __device__ __forceinline__ float widen(float value) { return value; }
 __device__ __forceinline__ float widen(half value) { return ptx::halfToFloat(value.bits); }
 __device__ __forceinline__ float widen(bfloat16 value) { return ptx::floatFromBits(unsigned(value.bits) << 16); }
-__device__ __forceinline__ float widen(float8e4m3 value) { return ptx::e4m3ToFloat(value.bits); }
-__device__ __forceinline__ float widen(float8e5m2 value) { return ptx::halfToFloat(value.bits << 8); }
 __device__ __forceinline__ int widen(int value) { return value; }
 __device__ __forceinline__ int widen(unsigned char value) { return value; }
 
@@ -45,8 +34,6 @@ template <typename T> __device__ __forceinline__ T narrow(Compute<T> value);
 template <> __device__ __forceinline__ float narrow<float>(float value) { return value; }
 template <> __device__ __forceinline__ half narrow<half>(float value) { return {ptx::floatToHalf(value)}; }
 template <> __device__ __forceinline__ bfloat16 narrow<bfloat16>(float value) { return {ptx::floatToBfloat16(value)}; }
-template <> __device__ __forceinline__ float8e4m3 narrow<float8e4m3>(float value) { return {ptx::floatToE4m3(value)}; }
-template <> __device__ __forceinline__ float8e5m2 narrow<float8e5m2>(float value) { return {ptx::floatToE5m2(value)}; }
 template <> __device__ __forceinline__ int narrow<int>(int value) { return value; }
 template <> __device__ __forceinline__ unsigned char narrow<unsigned char>(int value) { return value != 0; }
 

@@ -6,7 +6,7 @@
 // 13 bits of its fraction (kernel/reference/PointEvaluator.h says how far off sums may be).
 #pragma once
 
-#include "weft/types.cuh"
+#include "weft/float8.cuh"
 
 // An assembler's text is a literal: what differs is put together by the preprocessor.
 #define WEFT_REGISTERS_32 \

@@ -1,6 +1,6 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, or of 8-bit floats that are contiguous along k, with the element-wise ops that follow it. Tiles that would take far longer than the best one by their number and
-// their waste are left out.
+// orientation, or of 8-bit floats that are contiguous along k, with the element-wise ops that follow it. Tiles that would take
+// far longer than the best one by their number and their waste are left out.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"

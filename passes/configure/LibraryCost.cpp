@@ -84,7 +84,8 @@ double productBytes(const LibraryProduct &product) {
   const auto batch = [&](int64_t stride) { return stride == 0 ? 1.0 : static_cast<double>(product.shape.batch); };
   const auto m = static_cast<double>(product.shape.m), n = static_cast<double>(product.shape.n), k = static_cast<double>(product.shape.k);
   const auto [a, b, c] = product.types();
-  return static_cast<double>(sizeOf(a)) * batch(product.shape.batchStrideA) * m * k + static_cast<double>(sizeOf(b)) * batch(product.shape.batchStrideB) * k * n +
+  return static_cast<double>(sizeOf(a)) * batch(product.shape.batchStrideA) * m * k +
+         static_cast<double>(sizeOf(b)) * batch(product.shape.batchStrideB) * k * n +
          static_cast<double>(sizeOf(c)) * static_cast<double>(product.shape.batch) * m * n;
 }
 

@@ -124,9 +124,11 @@ std::vector<int> widthsAlong(const Kernel &kernel, int axis, const std::vector<i
   }
   std::vector<int> result;
   const bool isNarrowSum = largest == 1 && accumulatorsOf(kernel) > 0;
-  for (int width : widths)
-    if (!(isNarrowSum && width == 16) && width * largest <= (width == 16 && dropsOut(kernel) ? 2 : 1) * maximumAccessBytes && width <= kernel.axes[axis].extent)
+  for (int width : widths) {
+    if (isNarrowSum && width == 16) continue;
+    if (width * largest <= (width == 16 && dropsOut(kernel) ? 2 : 1) * maximumAccessBytes && width <= kernel.axes[axis].extent)
       result.push_back(width);
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 //   reads      a[b,m,k] f8e4m3   b[b,n,k] f8e5m2   scale_a[] f32   scale_b[] f32   bias[n] f16    10.5 MB
 //   writes     c[b,m,n] f16    8.39 MB
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+#include "weft/float8.cuh"
 #include "weft/hopper_contraction.cuh"
 
 namespace {

@@ -41,7 +41,8 @@ class Collector {
 public:
   explicit Collector(std::vector<Case> &cases) : cases(cases) {}
 
-  void add(const std::string &group, const Kernel &kernel, std::string_view types, const Configuration &configuration, Inputs inputs = Inputs::usual) {
+  void add(const std::string &group, const Kernel &kernel, std::string_view types, const Configuration &configuration,
+           Inputs inputs = Inputs::usual) {
     cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, types, extentsText(kernel),
                                  layoutsText(kernel, configuration), weft::describe(kernel, configuration.knobs)),
                      kernel, configuration, inputs});
@@ -260,8 +261,9 @@ void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &
 void addFloat8(Collector &collect) {
   using samples::Float8Extents;
   const HopperContractionKnobs family;
-  const Float8Extents several[] = {{.m = 512, .n = 768, .k = 512}, {.m = 1000, .n = 784, .k = 560}, {.b = 3, .m = 200, .n = 336, .k = 208}, {.b = 2, .m = 129, .n = 65, .k = 77},
-                                   {.m = 1, .n = 40, .k = 48}, {.m = 9, .n = 1, .k = 33}, {.m = 7, .n = 5, .k = 1}, {.b = 5, .m = 3, .n = 2, .k = 3}, {.m = 1, .n = 1, .k = 1000}};
+  const Float8Extents several[] = {{.m = 512, .n = 768, .k = 512}, {.m = 1000, .n = 784, .k = 560}, {.b = 3, .m = 200, .n = 336, .k = 208},
+                                   {.b = 2, .m = 129, .n = 65, .k = 77}, {.m = 1, .n = 40, .k = 48}, {.m = 9, .n = 1, .k = 33},
+                                   {.m = 7, .n = 5, .k = 1}, {.b = 5, .m = 3, .n = 2, .k = 3}, {.m = 1, .n = 1, .k = 1000}};
   for (const ProductTypes &types : samples::float8Types)
     for (const Float8Extents &extents : several) {
       const Kernel plain = samples::float8Product(extents, types), scaled = samples::scaledFloat8Product(extents, types);
@@ -279,7 +281,8 @@ void addFloat8(Collector &collect) {
       for (const Configuration &one : collect.drawFamily(plain, ContractionKnobs{}, 2)) collect.add("float8", plain, name, one);
     }
   for (const ProductTypes &types : {samples::float8Types[0], samples::float8Types[1], samples::float8Types[4]})
-    for (const Float8Extents &extents : {Float8Extents{.m = 64, .n = 192, .k = 16384}, {.m = 130, .n = 70, .k = 65536}, {.m = 8, .n = 512, .k = 131072}, {.m = 33, .n = 17, .k = 100003}})
+    for (const Float8Extents &extents : {Float8Extents{.m = 64, .n = 192, .k = 16384}, {.m = 130, .n = 70, .k = 65536},
+                                         {.m = 8, .n = 512, .k = 131072}, {.m = 33, .n = 17, .k = 100003}})
       for (const Configuration &one : collect.drawFamily(samples::float8Product(extents, types), family, 4))
         collect.add("float8-deep", samples::float8Product(extents, types), nameOf(types), one);
 }
@@ -290,7 +293,8 @@ void addCasts(Collector &collect) {
       for (const auto &extents : {std::map<char, int64_t>{{'a', 3}, {'b', 17}, {'c', 33}}, {{'a', 4}, {'b', 64}, {'c', 128}}})
         for (const auto &[from, to] : {std::pair(wide, narrow), {narrow, wide}}) {
           const Kernel kernel = samples::castKernel(extents, "abc", from, to);
-          for (const Configuration &one : collect.draw(kernel, 8)) collect.add("casts", kernel, fmt::format("{}->{}", nameOf(from), nameOf(to)), one, Inputs::spread);
+          const std::string types = fmt::format("{}->{}", nameOf(from), nameOf(to));
+          for (const Configuration &one : collect.draw(kernel, 8)) collect.add("casts", kernel, types, one, Inputs::spread);
         }
   for (const DType narrow : {DType::f8e4m3, DType::f8e5m2})
     for (const auto &extents : {std::map<char, int64_t>{{'a', 3}, {'b', 17}, {'c', 33}}, {{'a', 4}, {'b', 64}, {'c', 128}}}) {

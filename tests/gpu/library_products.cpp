@@ -100,8 +100,9 @@ TEST_CASE("every algorithm of the list is made again from its attributes, and re
 }
 
 TEST_CASE("products of 8-bit floats: every pair of formats that the library takes, sums in the tensor cores and promoted, with scales") {
-  const ProductTypes pairs[] = {{DType::f8e4m3, DType::f8e4m3, DType::f16}, {DType::f8e4m3, DType::f8e4m3, DType::bf16}, {DType::f8e4m3, DType::f8e4m3, DType::f32},
-                                {DType::f8e4m3, DType::f8e5m2, DType::f16}, {DType::f8e5m2, DType::f8e4m3, DType::bf16}};
+  const ProductTypes pairs[] = {{DType::f8e4m3, DType::f8e4m3, DType::f16}, {DType::f8e4m3, DType::f8e4m3, DType::bf16},
+                                {DType::f8e4m3, DType::f8e4m3, DType::f32}, {DType::f8e4m3, DType::f8e5m2, DType::f16},
+                                {DType::f8e5m2, DType::f8e4m3, DType::bf16}};
   for (const ProductTypes &types : pairs)
     for (const samples::Float8Extents &extents : {samples::Float8Extents{.m = 48, .n = 64, .k = 80}, {.m = 1000, .n = 784, .k = 560},
                                                   {.b = 3, .m = 33, .n = 48, .k = 256}}) {
@@ -109,7 +110,8 @@ TEST_CASE("products of 8-bit floats: every pair of formats that the library take
       const Subject subject(kernel, 4);
       int layouts = 0;
       for (const Configuration &configuration : libraryConfigurations(kernel)) {
-        INFO(nameOf(types) << " " << extents.b << " x " << extents.m << " x " << extents.n << " x " << extents.k << " " << layoutsText(configuration));
+        INFO(nameOf(types) << " " << extents.b << " x " << extents.m << " x " << extents.n << " x " << extents.k);
+        INFO(layoutsText(configuration));
         LibraryProduct problem = libraryProduct(kernel, configuration);
         Placed placed(subject, configuration);
         for (const bool promotesSums : {false, true}) {

@@ -36,7 +36,8 @@ inline Kernel scaledFloat8Product(const Float8Extents &extents, const ProductTyp
     builder.last().spelling = spelling;
     return value;
   };
-  const int half = map("mul", "{0} * {1}", {product, scaleA}, "half", DType::f32), whole = map("mul", "{0} * {1}", {half, scaleB}, "whole", DType::f32);
+  const int half = map("mul", "{0} * {1}", {product, scaleA}, "half", DType::f32);
+  const int whole = map("mul", "{0} * {1}", {half, scaleB}, "whole", DType::f32);
   return builder.build({map("cast", "{0}", {map("bias", "{0} + {1}", {whole, bias}, "biased", DType::f32)}, "c", types.c)});
 }
 

@@ -303,7 +303,8 @@ TEST_CASE("a plan's library product of 8-bit floats names the types of its opera
   shape(1, "f8e5m2", {8, 32});
   shape(2, "f16", {4, 8});
   plan.kernels[0].library->dtype = "f8e4m3,f8e5m2->f16";
-  plan.kernels[0].library->shape = {.m = 4, .n = 8, .k = 32, .strideAm = 32, .strideAk = 1, .strideBk = 1, .strideBn = 32, .strideCm = 8, .strideCn = 1};
+  plan.kernels[0].library->shape = {.m = 4, .n = 8, .k = 32, .strideAm = 32, .strideAk = 1, .strideBk = 1, .strideBn = 32,
+                                    .strideCm = 8, .strideCn = 1};
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
   CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));

@@ -121,7 +121,8 @@ double float8Loss(GraphOp graph) {
   return loss;
 }
 
-ResultCheck compare(const std::string &name, const std::vector<double> &got, const TensorValue &exact, const TensorValue &rounded, DType dtype, double loss) {
+ResultCheck compare(const std::string &name, const std::vector<double> &got, const TensorValue &exact, const TensorValue &rounded, DType dtype,
+                    double loss) {
   ResultCheck check{.name = name, .elements = int64_t(got.size()), .worst = 0, .bound = 0, .passed = true};
   for (size_t n = 0; n < exact.elements.size(); ++n) {
     const double unit = reference::roundingError(dtype, exact.elements[n]);
