@@ -188,7 +188,7 @@ std::string Contenders::check() {
       sum += term, magnitude += std::abs(term), squares += term * term;
     }
     const double got = valueAt(types.c, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
-    const double inSum = magnitude * 0x1p-22 + 1e-7 + (types.areFloat8() ? reference::float8SumError(shape.k, sum, squares) : 0);
+    const double inSum = magnitude * 0x1p-22 + 1e-7 + (types.areFloat8() ? reference::float8SumError(shape.k, sum, magnitude, squares) : 0);
     const double bound = inSum + reference::roundingError(types.c, std::abs(sum) + inSum);
     if (!(std::abs(got - sum) <= bound)) return fmt::format("[{}, {}, {}] is {} instead of {}", z, m, n, got, sum);
   }

@@ -44,7 +44,7 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
     error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
   }
   const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
-  if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, squares);
+  if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, magnitude, squares);
   const double scale = number(op, "scale", 1);
   return {.value = total * scale,
           .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};

@@ -25,11 +25,12 @@ Coordinates Coordinates::with(size_t dimension, int64_t value) const {
 
 double sumError(int64_t n) { return (8 + 2 * std::sqrt(double(n))) * roundoff; }
 
-double float8SumError(int64_t n, double total, double squares) {
+double float8SumError(int64_t n, double total, double magnitude, double squares) {
   constexpr double lost = 0x1p-13;
   constexpr int64_t together = 32;
   const double running = std::abs(total) + 2 * std::sqrt(squares);
-  return lost * running * (double((n + together - 1) / together) + 2 * std::sqrt(double(n)));
+  const double oneWay = magnitude > 0 ? double(n) * std::abs(total) / magnitude : 0;
+  return lost * running * (double((n + together - 1) / together) + 2 * std::sqrt(double(n)) + oneWay);
 }
 
 double tolerance(const Point &point, DType type) {
