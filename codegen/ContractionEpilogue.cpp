@@ -133,7 +133,7 @@ private:
     const Value &value = kernel.values[size_t(input.value)];
     if (input.role == EpilogueRole::scalar) {
       const std::string name = context.names.claim(value.name + "_v");
-      loads.push_back(declare("const float", name, fmt::format("weft::loadOne({})", pointer)));
+      result.prologue.push_back(declare("const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
       reference[size_t(input.value)] = name;
       return;
     }

@@ -33,6 +33,14 @@ struct Lower {
   }
 };
 
+/// Names the header of 8-bit floats where a tensor has them: all families convert elements by functions that it overloads.
+void addFloat8(const Kernel &kernel, Program &program) {
+  const auto holds = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
+  if (std::ranges::none_of(kernel.inputs, holds) && std::ranges::none_of(kernel.outputs, holds)) return;
+  program.headers.push_back("weft/float8.cuh");
+  std::ranges::sort(program.headers);
+}
+
 Program lower(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {
   static const std::vector<std::string_view> architectures = {"sm_80", "sm_86", "sm_89", "sm_90a"};
   if (std::find(architectures.begin(), architectures.end(), architecture) == architectures.end())
@@ -46,7 +54,9 @@ Program lower(const Kernel &kernel, const Configuration &configuration, std::str
     throw Error::unsupported("kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name, architecture);
   if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs) && !hasWarpgroupProducts(architecture))
     throw Error::unsupported("kernel '{}': target '{}' has no products of a warpgroup; take plain-contraction", kernel.name, architecture);
-  return std::visit(Lower{kernel, configuration}, configuration.knobs);
+  Program program = std::visit(Lower{kernel, configuration}, configuration.knobs);
+  addFloat8(kernel, program);
+  return program;
 }
 
 /// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first.

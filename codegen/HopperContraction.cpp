@@ -13,13 +13,13 @@
 namespace weft::codegen {
 namespace {
 
-constexpr int panelSide = 64;
+constexpr int panelSide = 64, rowBytes = 128;
 constexpr int64_t mostSharedBytes = 227 * 1024;  // of sm_90, dynamic
 constexpr const char *mapType = "weft::hopper::TensorMap";
 
-/// Rows of `inner` neighbouring elements, of every member of the batch.
+/// Rows of `inner` neighbouring elements, of every member of the batch; boxes of 128 bytes a row.
 TensorMap mapOf(DType dtype, int64_t inner, int64_t rows, int64_t pitch, const HopperProduct &product, int64_t batchStride, int boxRows) {
-  TensorMap map{.dtype = dtype, .extents = {inner, rows}, .strides = {pitch}, .box = {panelSide, boxRows}};
+  TensorMap map{.dtype = dtype, .extents = {inner, rows}, .strides = {pitch}, .box = {rowBytes / int(sizeOf(dtype)), boxRows}};
   if (product.batch == 1) return map;
   map.extents.push_back(product.batch);
   map.strides.push_back(batchStride);
@@ -109,8 +109,9 @@ private:
 
   void nameOperand(const HopperOperand &operand, int64_t extent, int tileSide) {
     TensorNames &tensor = tensors[operand.input];
-    if (operand.isByEngine) addMap(tensor, Parameter::Kind::inputMap, int(operand.input), sliceMap(dtype, product, operand, extent, tileSide));
-    else addPointer(tensor, Parameter::Kind::input, int(operand.input), dtype);
+    const DType own = kernel.values[size_t(kernel.inputs[operand.input])].dtype;
+    if (operand.isByEngine) addMap(tensor, Parameter::Kind::inputMap, int(operand.input), sliceMap(own, product, operand, extent, tileSide));
+    else addPointer(tensor, Parameter::Kind::input, int(operand.input), own);
   }
 
   void nameOutputs() {
@@ -174,10 +175,26 @@ private:
     const std::string cm = stride(product.strideCm), cb = stride(product.batchStrideC);
     const std::string members = fmt::format(
         "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .a = {},\n    .b = {},\n"
-        "    .strideCm = {}, .batchStrideC = {}, .isByEngine = {}}}",
+        "    .strideCm = {}, .batchStrideC = {}, .isByEngine = {}{}}}",
         extent(batchGroup), extent(product.isSwapped ? nGroup : mGroup), extent(product.isSwapped ? mGroup : nGroup), extent(kGroup),
-        a, b, cm, cb, product.isByEngine);
+        a, b, cm, cb, product.isByEngine, otherMembers());
     program.constants.push_back({"weft::hopper::Product", {{shape, members}}, ""});
+  }
+
+  /// Of the product, where they are not as for operands and a result of 16 bits.
+  std::string otherMembers() const {
+    std::string text;
+    if (sizeOf(product.operandType) == 1) text += ", .operandBytes = 1";
+    if (sizeOf(dtype) != 4) return text;
+    const bool isPaired = configuration.outputs[0].alignment % (2 * sizeOf(dtype)) == 0 && product.strideCm % 2 == 0 && product.batchStrideC % 2 == 0;
+    return text + fmt::format(", .isPaired = {}", isPaired);
+  }
+
+  /// One element type, or those of A, B and C.
+  std::string elementsText() const {
+    const auto typeOf = [&](const HopperOperand &operand) { return kernel.values[size_t(kernel.inputs[operand.input])].dtype; };
+    const DType a = typeOf(product.a), b = typeOf(product.b);
+    return a == dtype && b == dtype ? type : fmt::format("weft::hopper::Elements<{}, {}, {}>", cudaNameOf(a), cudaNameOf(b), type);
   }
 
   void describeTile() {
@@ -228,7 +245,7 @@ private:
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{})", type, shape, tile,
+    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), outputText(), finish)));
   }

@@ -20,7 +20,7 @@ mlir::LogicalResult verifyTensor(mlir::Operation *op, mlir::RankedTensorType ten
     return op->emitOpError() << "type_c4: ragged axis " << axes.getNames()[axes.getRagged().front()]
                              << " is reserved: no op takes it yet; use its maximum as a plain axis";
   if (!toDType(tensor))
-    return op->emitOpError() << "type_c6: element type of " << tensor << " is not one of f32, f16, bf16, f64, i32, i1";
+    return op->emitOpError() << "type_c6: element type of " << tensor << " is not one of f32, f16, bf16, f8E4M3FN, f8E5M2, f64, i32, i1";
   return mlir::success();
 }
 

@@ -51,6 +51,8 @@ std::optional<DType> toDType(mlir::Type type) {
   if (type.isF64()) return DType::f64;
   if (type.isSignlessInteger(32)) return DType::i32;
   if (type.isSignlessInteger(1)) return DType::i1;
+  if (mlir::isa<mlir::Float8E4M3FNType>(type)) return DType::f8e4m3;
+  if (mlir::isa<mlir::Float8E5M2Type>(type)) return DType::f8e5m2;
   return std::nullopt;
 }
 
@@ -63,6 +65,8 @@ mlir::Type fromDType(mlir::MLIRContext *context, DType dtype) {
   case DType::f64: return builder.getF64Type();
   case DType::i32: return builder.getI32Type();
   case DType::i1: return builder.getI1Type();
+  case DType::f8e4m3: return mlir::Float8E4M3FNType::get(context);
+  case DType::f8e5m2: return mlir::Float8E5M2Type::get(context);
   }
   llvm_unreachable("every DType has a type");
 }

@@ -252,8 +252,8 @@ std::string layoutsText(const Kernel &kernel, const Configuration &configuration
 
 ProfileSubject kernelSubject(const Kernel &kernel) { return {.text = canonicalText(kernel), .name = kernel.name}; }
 
-ProfileSubject productSubject(DType dtype, const MatrixProduct &product) {
-  const std::string text = fmt::format("product {} {} x {} x {} x {}", nameOf(dtype), product.batch, product.m, product.n, product.k);
+ProfileSubject productSubject(const ProductTypes &types, const MatrixProduct &product) {
+  const std::string text = fmt::format("product {} {} x {} x {} x {}", nameOf(types), product.batch, product.m, product.n, product.k);
   return {.text = text, .name = text};
 }
 
@@ -292,7 +292,7 @@ ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuratio
   if (!isTimedAsProduct(kernel, familyOf(configuration.knobs))) return kernelSubject(kernel);
   const auto product = matrixProduct(kernel, configuration);
   if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
-  return productSubject(kernel.values[static_cast<size_t>(kernel.inputs[0])].dtype, *product);
+  return productSubject(productTypes(kernel), *product);
 }
 
 LineParts splitLine(std::string_view line) {

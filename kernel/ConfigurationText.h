@@ -26,7 +26,7 @@ struct ProfileSubject {
 /// ProfileSubject of the kernel with its own layouts (loop, transpose).
 ProfileSubject kernelSubject(const Kernel &kernel);
 /// ProfileSubject of a matrix product: element type, batch and extents.
-ProfileSubject productSubject(DType dtype, const MatrixProduct &product);
+ProfileSubject productSubject(const ProductTypes &types, const MatrixProduct &product);
 /// Whether the family's configurations of a contraction alone are timed as matrix products.
 bool isProductFamily(std::string_view family);
 /// Whether configurations of this kernel are: a contraction with an epilogue is a subject of its own.

@@ -12,13 +12,15 @@ struct DTypeFacts {
   std::string_view name, cudaName;
 };
 
-constexpr std::array<DTypeFacts, 6> facts = {{
+constexpr std::array<DTypeFacts, 8> facts = {{
     {DType::f32, 4, "f32", "float"},
     {DType::f16, 2, "f16", "weft::half"},
     {DType::bf16, 2, "bf16", "weft::bfloat16"},
     {DType::f64, 8, "f64", "double"},
     {DType::i32, 4, "i32", "int"},
     {DType::i1, 1, "i1", "unsigned char"},
+    {DType::f8e4m3, 1, "f8e4m3", "weft::float8e4m3"},
+    {DType::f8e5m2, 1, "f8e5m2", "weft::float8e5m2"},
 }};
 
 const DTypeFacts &factsOf(DType type) { return facts[static_cast<size_t>(type)]; }

@@ -22,11 +22,13 @@ bool areWholeUnits(int64_t pitch, int64_t batch, int64_t batchStride, int64_t el
   return layout.alignment % engineBytes == 0 && fits(pitch) && (batch == 1 || fits(batchStride));
 }
 
-/// Extents of 1 have any stride. A single column of neighbouring rows counts as column-major: as rows they would start anywhere.
+/// Extents of 1 have any stride. A single column of neighbouring rows counts as column-major, where that is taken: as rows they would
+/// start anywhere.
 struct Matrix {
   int64_t rows, rowStride, columns, columnStride;
+  bool mayBeColumnMajor = true;
 
-  bool isColumn() const { return columns == 1 && rowStride == 1 && rows > 1; }
+  bool isColumn() const { return mayBeColumnMajor && columns == 1 && rowStride == 1 && rows > 1; }
   bool isRowMajor() const { return !isColumn() && (columns == 1 || columnStride == 1) && (rows == 1 || rowStride >= columns); }
   bool isColumnMajor() const { return (rows == 1 || rowStride == 1) && (columns == 1 || columnStride >= rows); }
 };
@@ -38,7 +40,7 @@ std::optional<HopperOperand> operandOf(const Matrix &matrix, int64_t elementByte
   if (matrix.isRowMajor()) {
     operand.k = 1;
     operand.outer = matrix.rows == 1 ? std::max(roundedUp(matrix.columns, unit), unit) : matrix.rowStride;
-  } else if (matrix.isColumnMajor()) {
+  } else if (matrix.mayBeColumnMajor && matrix.isColumnMajor()) {
     operand.outer = 1;
     operand.k = matrix.columns == 1 ? roundedUp(matrix.rows, unit) : matrix.columnStride;
   } else {
@@ -76,6 +78,7 @@ std::string narrowKnobsRefusal(const HopperContractionKnobs &knobs) {
 std::string narrowTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, bool isPlain) {
   const NarrowSides sides = narrowSides(knobs);
   const HopperOperand &rows = sides.isAlongM ? product.a : product.b, &columns = sides.isAlongM ? product.b : product.a;
+  if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats take others";
   if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
   if (!columns.isAlongK())
@@ -96,25 +99,31 @@ HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &con
   if (std::max({shape->batch, shape->m, shape->n, shape->k}) > mostElements)
     return refused(fmt::format("an extent is more than {}", mostElements));
   const ProductInputs inputs = productInputs(kernel);
-  const int64_t bytes = sizeOf(kernel.values[size_t(kernel.outputs[0])].dtype);
+  const ProductTypes types = productTypes(kernel);
+  const int64_t bytes = sizeOf(types.a), bytesC = sizeOf(types.c);
   const Matrix c{shape->m, shape->strideCm, shape->n, shape->strideCn};
   HopperProduct product{.isSwapped = !c.isRowMajor(), .batch = shape->batch, .m = shape->m, .n = shape->n, .k = shape->k};
+  product.operandType = types.a;
   if (product.isSwapped && !c.isColumnMajor()) return refused("the result is contiguous along neither of its axes");
-  const auto a = operandOf({shape->m, shape->strideAm, shape->k, shape->strideAk}, bytes);
-  const auto b = operandOf({shape->n, shape->strideBn, shape->k, shape->strideBk}, bytes);
+  const bool takesOuter = !types.areFloat8();
+  const auto a = operandOf({shape->m, shape->strideAm, shape->k, shape->strideAk, takesOuter}, bytes);
+  const auto b = operandOf({shape->n, shape->strideBn, shape->k, shape->strideBk, takesOuter}, bytes);
+  if ((!a || !b) && !takesOuter)
+    return refused(fmt::format("operand {} is not contiguous along k; products of a warpgroup take {} in no other order", a ? "B" : "A",
+                               nameOf(a ? types.b : types.a)));
   if (!a || !b) return refused(fmt::format("operand {} is contiguous along neither of its axes", a ? "B" : "A"));
   product.a = *a, product.b = *b;
   product.a.input = inputs.a, product.b.input = inputs.b;
   product.a.batch = shape->batchStrideA, product.b.batch = shape->batchStrideB;
   if (product.isSwapped) std::swap(product.a, product.b), std::swap(product.m, product.n);
   product.strideCm = product.isSwapped ? shape->strideCn : shape->strideCm;
-  if (product.m == 1) product.strideCm = roundedUp(product.n, engineBytes / bytes);
+  if (product.m == 1) product.strideCm = roundedUp(product.n, engineBytes / bytesC);
   product.batchStrideC = shape->batchStrideC;
   if (product.batch == 1) product.a.batch = product.b.batch = product.batchStrideC = 0;
   else if (product.batchStrideC < 1) return refused("the members of the batch write one matrix");
   for (HopperOperand *operand : {&product.a, &product.b})
     operand->isByEngine = areWholeUnits(operand->pitch(), product.batch, operand->batch, bytes, configuration.inputs[operand->input]);
-  product.isByEngine = areWholeUnits(product.strideCm, product.batch, product.batchStrideC, bytes, configuration.outputs[0]);
+  product.isByEngine = bytesC == 2 && areWholeUnits(product.strideCm, product.batch, product.batchStrideC, bytesC, configuration.outputs[0]);
   return {.product = product};
 }
 
@@ -143,8 +152,7 @@ int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &
 }
 
 int64_t hopperSlices(const HopperProduct &product) {
-  constexpr int64_t depth = 64;
-  return (product.k + depth - 1) / depth;
+  return (product.k + product.depth() - 1) / product.depth();
 }
 
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs) {
@@ -158,7 +166,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (const int64_t blocks = hopperTiles(product, knobs) * knobs.splits; blocks > mostBlocks)
     return fmt::format("{} tiles and splits; the limit is {}: take larger ones", blocks, mostBlocks);
   if (hopperSlices(product) < knobs.splits)
-    return fmt::format("k of {} over {} blocks; each takes 64 at least", product.k, knobs.splits);
+    return fmt::format("k of {} over {} blocks; each takes {} at least", product.k, knobs.splits, product.depth());
   if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine;
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)

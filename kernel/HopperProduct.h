@@ -1,5 +1,6 @@
 // One contraction as the skeleton kernel of sm_90a takes it (codegen/device/hopper_contraction.cuh): C is contiguous along n, A
-// and B each along k or along their outer axis. A result that is contiguous along m is computed as C^T = B^T A^T.
+// and B each along k or along their outer axis; 8-bit floats along k alone. A result that is contiguous along m is computed as
+// C^T = B^T A^T.
 #pragma once
 
 #include "kernel/LibraryProduct.h"
@@ -26,18 +27,21 @@ struct HopperProduct {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   HopperOperand a, b;
   int64_t strideCm = 0, batchStrideC = 0;
-  bool isByEngine = true;  ///< whether the copy engine can store C
+  bool isByEngine = true;  ///< whether the copy engine can store C: elements of 16 bits alone
+  DType operandType = DType::f16;  ///< of A; B's is as wide
   bool operator==(const HopperProduct &) const = default;
   /// Whether every panel of C leaves by the copy engine, which clips columns at 16 bytes only.
   bool isWhollyByEngine() const { return isByEngine && n % 8 == 0; }
+  /// Elements of k in a slice, whose rows are 128 bytes: 64 of 16 bits, 128 of 8.
+  int64_t depth() const { return 128 / sizeOf(operandType); }
 };
 
 struct HopperProductAnswer {
   std::optional<HopperProduct> product = {};
   std::string refusal = {};  ///< why there is none: names the operand and the limit
 };
-/// Under the layouts of a configuration. Rows that start at other addresses than multiples of 16 bytes take a slower path and
-/// are no refusal.
+/// Under the layouts of a configuration, of operands and results of the types that the family takes. Rows that start at other
+/// addresses than multiples of 16 bytes take a slower path and are no refusal.
 HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration);
 
 /// The sides of a narrow tile (hopper_narrow.cuh): `rows` of the operand that lies along the 64 rows of the instruction, `columns` of
@@ -62,7 +66,7 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
 /// Tiles of C over all members of the batch.
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs);
-/// Slices of 64 of k.
+/// Slices of k.
 int64_t hopperSlices(const HopperProduct &product);
 /// Of the grid: a cluster for every tile where k is split, a block for every narrow tile, else as many as have a tile.
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs);

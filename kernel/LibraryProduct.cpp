@@ -89,6 +89,28 @@ int64_t vectorExtent(const LibraryProduct &product) {
   return columnMajor(product.shape).isSwapped ? product.shape.n : product.shape.m;
 }
 
+namespace {
+
+/// Of 8-bit floats the library takes rows of whole 16 bytes along k, and not every pair of formats.
+std::string float8Refusal(const LibraryProduct &product) {
+  constexpr int64_t unit = 16;
+  const MatrixProduct &shape = product.shape;
+  const auto [a, b, c] = product.types();
+  if (!isFloat8(a) || !isFloat8(b))
+    return fmt::format("operands of {} and {}; a result of {} takes two of its own type, or two of 8 bits", nameOf(a), nameOf(b), nameOf(c));
+  if (a == DType::f8e5m2 && b == DType::f8e5m2) return "both operands are f8e5m2; the library takes one";
+  if (shape.k > 1 && (shape.strideAk != 1 || shape.strideBk != 1))
+    return fmt::format("operand {} is not contiguous along k; the library takes 8-bit floats in no other order", shape.strideAk == 1 ? "B" : "A");
+  const auto areWhole = [](std::initializer_list<int64_t> bytes) { return std::ranges::all_of(bytes, [](int64_t one) { return one % unit == 0; }); };
+  const int64_t bytesC = sizeOf(c), pitchC = columnMajor(shape).result.leadingDimension;
+  if (!areWhole({shape.k, shape.strideAm, shape.strideBn, shape.batchStrideA, shape.batchStrideB, pitchC * bytesC, shape.batchStrideC * bytesC}))
+    return "8-bit floats: k, or rows of an operand or of the result, are no multiple of 16 bytes";
+  if (!product.isPlain()) return "8-bit floats with an epilogue";
+  return "";
+}
+
+}  // namespace
+
 std::string libraryRefusal(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
   if (product.dtype != DType::f16 && product.dtype != DType::bf16 && product.dtype != DType::f32)
@@ -101,6 +123,7 @@ std::string libraryRefusal(const LibraryProduct &product) {
   if (!isMatrix(shape.k, shape.strideBk, shape.n, shape.strideBn)) return refused("B");
   if (!isMatrix(shape.m, shape.strideCm, shape.n, shape.strideCn)) return refused("C");
   if (shape.batch > 1 && shape.batchStrideC < 1) return "the members of the batch write one matrix";
+  if (product.operands) return float8Refusal(product);
   return epilogueRefusal(product);
 }
 
@@ -130,12 +153,15 @@ std::string precisionRefusal(const LibraryProduct &product) {
 
 namespace {
 
-/// Why the values of a kernel are not of one element type; empty if they are.
+/// Why the values of a kernel are not of one element type, but for operands of 8-bit floats; empty if they are.
 std::string typeRefusal(const Kernel &kernel) {
   const DType type = kernel.values[size_t(kernel.outputs.at(0))].dtype;
+  const bool areFloat8 = productTypes(kernel).areFloat8();
   const auto refusalOf = [&](int value) {
     const Value &other = kernel.values[size_t(value)];
-    return other.dtype == type ? "" : fmt::format("'{}' is {}, the result {}; a library product has one element type", other.name, nameOf(other.dtype), nameOf(type));
+    const bool isOperand = std::ranges::find(kernel.body[0].operands, value) != kernel.body[0].operands.end();
+    if (other.dtype == type || (areFloat8 && isOperand)) return std::string();
+    return fmt::format("'{}' is {}, the result {}; a library product has one element type", other.name, nameOf(other.dtype), nameOf(type));
   };
   for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
     for (const int value : *values)
@@ -154,6 +180,7 @@ public:
     const auto shape = matrixProduct(kernel, configuration);
     if (!shape) return {.refusal = "its layouts map to no batched strided matrix product"};
     product = {.shape = *shape, .dtype = kernel.values[size_t(form.result)].dtype, .alpha = form.alpha, .epilogue = form.epilogue, .beta = form.beta};
+    if (const ProductTypes types = productTypes(kernel); types.areFloat8()) product.setTypes({types.a, types.b, product.dtype});
     for (const auto place : {&Placement::placeResult, &Placement::placeResidual, &Placement::placeAuxiliary})
       if (!(this->*place)()) return {.refusal = "a tensor of the epilogue does not lie as the product's axes do"};
     if (std::string refusal = libraryRefusal(product); !refusal.empty()) return {.refusal = std::move(refusal)};

@@ -1,6 +1,6 @@
-// One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one
-// of their two axes, one element type, a factor, and an epilogue. Derived from kernel + configuration, stored in the plan, run
-// without either.
+// One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one of
+// their two axes, one element type (but for operands of 8-bit floats), a factor, and an epilogue. Derived from kernel +
+// configuration, stored in the plan, run without either.
 //
 // Invariant: D, the residual and what GELU is applied to are contiguous along one axis, the rows of D in the library's terms, and
 // vectors run along these rows.
@@ -18,14 +18,27 @@ namespace weft {
 /// shape; R, the residual, and the auxiliary tensor are m x n, too.
 struct LibraryProduct {
   MatrixProduct shape;
-  DType dtype = DType::f32;  ///< of all tensors
+  DType dtype = DType::f32;  ///< of all tensors, but for operands that are 8-bit floats
   double alpha = 1;          ///< `scale` of the contraction
   LibraryEpilogue epilogue = LibraryEpilogue::none;
   double beta = 0;           ///< 0: there is no residual
   GroupStrides residual = {}, auxiliary = {};  ///< where there are such tensors
+  /// Of A and B where they are 8-bit floats.
+  struct Operands {
+    DType a = DType::f8e4m3, b = DType::f8e4m3;
+    bool operator==(const Operands &) const = default;
+  };
+  std::optional<Operands> operands = {};
+  /// Of 8-bit floats: sums are moved to fp32 registers every few products, which takes longer. Kernels of ours do not.
+  bool promotesSums = false;
   bool operator==(const LibraryProduct &) const = default;
 
   bool isPlain() const { return epilogue == LibraryEpilogue::none && beta == 0; }
+  ProductTypes types() const { return operands ? ProductTypes{operands->a, operands->b, dtype} : ProductTypes{dtype, dtype, dtype}; }
+  void setTypes(const ProductTypes &types) {
+    dtype = types.c;
+    operands = types.isUniform() ? std::nullopt : std::optional(Operands{types.a, types.b});
+  }
 };
 
 /// Why a library that takes one leading dimension an operand cannot compute it; empty if it can.

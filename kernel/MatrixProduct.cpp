@@ -1,6 +1,8 @@
 // Groups of axes by where they occur, and their merged strides.
 #include "kernel/MatrixProduct.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace weft {
@@ -84,6 +86,26 @@ ProductInputs productInputs(const Kernel &kernel) {
     return static_cast<size_t>(std::find(kernel.inputs.begin(), kernel.inputs.end(), value) - kernel.inputs.begin());
   };
   return {.a = positionOf(operands.at(0)), .b = positionOf(operands.at(1))};
+}
+
+ProductTypes productTypes(const Kernel &kernel) {
+  const std::vector<int> &operands = kernel.body.at(0).operands;
+  const auto typeOf = [&](int value) { return kernel.values[size_t(value)].dtype; };
+  return {.a = typeOf(operands.at(0)), .b = typeOf(operands.at(1)), .c = typeOf(kernel.outputs.at(0))};
+}
+
+std::string nameOf(const ProductTypes &types) {
+  if (types.isUniform()) return std::string(nameOf(types.c));
+  return fmt::format("{},{}->{}", nameOf(types.a), nameOf(types.b), nameOf(types.c));
+}
+
+std::optional<ProductTypes> parseProductTypes(std::string_view text) {
+  const size_t comma = text.find(','), arrow = text.find("->");
+  const bool isMixed = comma < arrow && arrow != std::string_view::npos;
+  const auto a = parseDType(isMixed ? text.substr(0, comma) : text), b = parseDType(isMixed ? text.substr(comma + 1, arrow - comma - 1) : text),
+             c = parseDType(isMixed ? text.substr(arrow + 2) : text);
+  if (!a || !b || !c) return std::nullopt;
+  return ProductTypes{.a = *a, .b = *b, .c = *c};
 }
 
 std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration) {

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace weft {
 
@@ -32,6 +34,20 @@ struct MatrixProduct {
   int64_t strideAm = 0, strideAk = 0, strideBk = 0, strideBn = 0, strideCm = 0, strideCn = 0;
   auto operator<=>(const MatrixProduct &) const = default;
 };
+/// Element types of the operands of a product and of what it stores. One for all but where the operands are 8-bit floats, which may be
+/// of two formats and give wider results.
+struct ProductTypes {
+  DType a = DType::f32, b = DType::f32, c = DType::f32;
+  auto operator<=>(const ProductTypes &) const = default;
+  bool isUniform() const { return a == c && b == c; }
+  bool areFloat8() const { return isFloat8(a) && isFloat8(b); }
+};
+/// Of a kernel that opens with a contraction; c is that of the kernel's first output.
+ProductTypes productTypes(const Kernel &kernel);
+/// "f16", "f8e4m3,f8e5m2->f16".
+std::string nameOf(const ProductTypes &types);
+std::optional<ProductTypes> parseProductTypes(std::string_view text);
+
 /// Nothing if the layouts do not map to one product. The contraction must be the first op of the body; what follows it is over
 /// the axes of C (kernel/ContractionRegion.h), and C lies as the kernel's first output does.
 std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);

@@ -47,7 +47,7 @@ std::string textOf(const LibraryKnobs &knobs) {
 
 std::string textOf(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
-  std::string text = fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k, shape.batch, nameOf(product.dtype));
+  std::string text = fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k, shape.batch, nameOf(product.types()));
   if (product.epilogue != LibraryEpilogue::none) text += fmt::format(", epilogue {}", traitsOf(product.epilogue).name);
   return product.beta == 0 ? text : text + ", residual";
 }
@@ -95,16 +95,19 @@ namespace {
 class Descriptors {
 public:
   Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
-      : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)), traits(traitsOf(product.epilogue)) {
+      : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)), traits(traitsOf(product.epilogue)),
+        leftType(dataType(blas.isSwapped ? product.types().b : product.types().a)),
+        rightType(dataType(blas.isSwapped ? product.types().a : product.types().b)), areFloat8(product.types().areFloat8()) {
     const Functions &call = this->library->call;
     check(call.createOperation(&operation, compute32F, real32F), "a product's descriptor");
     set(transposeA, int32_t(blas.left.isTransposed ? transposed : plain));
     set(transposeB, int32_t(blas.right.isTransposed ? transposed : plain));
     const int32_t batch = int32_t(product.shape.batch);
-    create(left, blas.left, batch);
-    create(right, blas.right, batch);
-    create(result, blas.result, batch);
-    create(residual, product.beta == 0 ? blas.result : columnMajorBeside(product.shape, product.residual), batch);
+    create(left, leftType, blas.left, batch);
+    create(right, rightType, blas.right, batch);
+    create(result, type, blas.result, batch);
+    create(residual, type, product.beta == 0 ? blas.result : columnMajorBeside(product.shape, product.residual), batch);
+    if (areFloat8) set(fastAccumulation, int8_t(!product.promotesSums));
     if (product.epilogue != LibraryEpilogue::none) setEpilogue(product);
   }
   ~Descriptors() {
@@ -145,7 +148,7 @@ public:
       return std::nullopt;
     };
     Algorithm algorithm{};
-    Status status = call.initializeAlgorithm(library->handle, compute32F, real32F, type, type, type, type, knobs.algorithm, &algorithm);
+    Status status = call.initializeAlgorithm(library->handle, compute32F, real32F, leftType, rightType, type, type, knobs.algorithm, &algorithm);
     if (status != success) return refuse(fmt::format("algorithm {}", knobs.algorithm), status);
     for (const AttributeOf &attribute : attributesOf) {
       const int value = knobs.*attribute.member;
@@ -184,10 +187,15 @@ public:
   void point(const ProductTensors &tensors) const {
     if (traits.readsBias || traits.writesGradient) set(biasPointer, tensors.vector);
     if (traits.readsAuxiliary || traits.writesAuxiliary) set(auxiliaryPointer, tensors.auxiliary);
+    if (!areFloat8) return;
+    set(leftScalePointer, blas.isSwapped ? tensors.scaleB : tensors.scaleA);
+    set(rightScalePointer, blas.isSwapped ? tensors.scaleA : tensors.scaleB);
   }
 
   const ColumnMajorProduct blas;
   const LibraryEpilogueTraits &traits;
+  const DataType leftType, rightType;
+  const bool areFloat8;
   Operation operation = nullptr;
   Layout left = nullptr, right = nullptr, residual = nullptr, result = nullptr;
 
@@ -206,9 +214,9 @@ private:
     set(auxiliaryLeadingDimension, auxiliary.leadingDimension);
     if (product.shape.batch > 1) set(auxiliaryBatchStride, auxiliary.batchStride);
   }
-  void create(Layout &layout, const ColumnMajorMatrix &matrix, int32_t batch) {
+  void create(Layout &layout, DataType elementType, const ColumnMajorMatrix &matrix, int32_t batch) {
     const Functions &call = library->call;
-    check(call.createLayout(&layout, type, uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leadingDimension), "a layout");
+    check(call.createLayout(&layout, elementType, uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leadingDimension), "a layout");
     if (batch == 1) return;
     check(call.setLayout(layout, batchCount, &batch, sizeof batch), "a batch");
     check(call.setLayout(layout, batchOffset, &matrix.batchStride, sizeof matrix.batchStride), "a batch stride");

@@ -32,6 +32,7 @@ struct ProductTensors {
   cuda::DevicePointer residual = 0;   ///< R; may be the result
   cuda::DevicePointer auxiliary = 0;  ///< read or written (LibraryEpilogueTraits)
   cuda::DevicePointer vector = 0;     ///< the bias, or the sum that is written
+  cuda::DevicePointer scaleA = 0, scaleB = 0;  ///< of operands of 8-bit floats: floats that multiply them; 0 for 1
 };
 
 /// A product of known shape with its algorithm, ready to be enqueued any number of times, also while a stream is captured.

@@ -36,7 +36,9 @@ DataType dataType(DType type) {
   case DType::f32: return real32F;
   case DType::f16: return real16F;
   case DType::bf16: return real16BF;
-  default: throw Error::unsupported("cuBLASLt products are f16, bf16 or f32, not {}", nameOf(type));
+  case DType::f8e4m3: return real8FE4M3;
+  case DType::f8e5m2: return real8FE5M2;
+  default: throw Error::unsupported("cuBLASLt products are of floats of 8, 16 and 32 bits, not {}", nameOf(type));
   }
 }
 

@@ -38,7 +38,7 @@ struct HeuristicResult {
 static_assert(sizeof(HeuristicResult) == 96);
 
 enum ComputeType : int { compute32F = 68 };                ///< cublasComputeType_t: fp32, no reduced precision
-enum DataType : int { real32F = 0, real16F = 2, real16BF = 14 };  ///< cudaDataType_t
+enum DataType : int { real32F = 0, real16F = 2, real16BF = 14, real8FE4M3 = 28, real8FE5M2 = 29 };  ///< cudaDataType_t
 enum Transpose : int32_t { plain = 0, transposed = 1 };    ///< cublasOperation_t
 enum OperationAttribute : int {
   transposeA = 3,
@@ -48,6 +48,9 @@ enum OperationAttribute : int {
   auxiliaryPointer = 11,
   auxiliaryLeadingDimension = 12,
   auxiliaryBatchStride = 13,
+  leftScalePointer = 17,  ///< float on the device, which multiplies A; none: 1
+  rightScalePointer = 18,
+  fastAccumulation = 25,  ///< int8_t: sums of 8-bit floats stay in the tensor cores
 };
 /// cublasLtEpilogue_t; sums of an operand name the library's own A and B.
 enum EpilogueKind : uint32_t {
@@ -123,7 +126,7 @@ private:
   SharedLibrary library;
 };
 
-/// The library's value for f32, f16 and bf16. Throws Error(unsupported) for every other.
+/// The library's value for f32, f16, bf16 and 8-bit floats. Throws Error(unsupported) for every other.
 DataType dataType(DType type);
 
 }  // namespace weft::runtime::cublaslt

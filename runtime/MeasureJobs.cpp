@@ -49,13 +49,14 @@ json toJson(const KernelJob &job) {
   for (const KernelArgument &argument : job.arguments)
     arguments.push_back({{"kind", argument.kind}, {"index", argument.index}, {"map", toJson(argument.map)}});
   return {{"cubin", binary(job.cubin)}, {"entry", job.entry}, {"grid", job.grid}, {"block", job.block}, {"shared", job.sharedBytes},
-          {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}};
+          {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}, {"float8", job.readsFloat8}};
 }
 
 KernelJob kernelJobFrom(const json &object) {
   KernelJob job{.cubin = fromBinary(object.at("cubin")), .entry = object.at("entry"), .grid = object.at("grid"),
                 .block = object.at("block"), .sharedBytes = object.at("shared"), .arguments = {},
-                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros")};
+                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros"),
+                .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
     job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index"), .map = tensorMapFrom(argument.at("map"))});
   return job;
@@ -67,7 +68,7 @@ GroupStrides groupStridesFrom(const json &numbers) { return {.batch = numbers.at
 json toJson(const ProductJob &job) {
   json numbers = json::array();
   for (const ProductMember &one : productMembers) numbers.push_back(job.product.shape.*one.member);
-  return {{"shape", numbers}, {"dtype", nameOf(job.product.dtype)}, {"alpha", job.product.alpha}, {"candidates", job.candidates},
+  return {{"shape", numbers}, {"types", nameOf(job.product.types())}, {"alpha", job.product.alpha}, {"candidates", job.candidates},
           {"epilogue", traitsOf(job.product.epilogue).name}, {"beta", job.product.beta}, {"residual", toJson(job.product.residual)},
           {"auxiliary", toJson(job.product.auxiliary)}};
 }
@@ -75,9 +76,9 @@ json toJson(const ProductJob &job) {
 ProductJob productJobFrom(const json &object) {
   ProductJob job{.product = {}, .candidates = object.at("candidates")};
   for (size_t i = 0; i < std::size(productMembers); ++i) job.product.shape.*productMembers[i].member = object.at("shape").at(i);
-  const auto type = parseDType(object.at("dtype").get<std::string>());
-  if (!type) throw Error::checkFailed("a product of an unknown element type");
-  job.product.dtype = *type;
+  const auto types = parseProductTypes(object.at("types").get<std::string>());
+  if (!types) throw Error::checkFailed("a product of an unknown element type");
+  job.product.setTypes(*types);
   job.product.alpha = object.at("alpha");
   const auto epilogue = parseLibraryEpilogue(object.at("epilogue").get<std::string>());
   if (!epilogue) throw Error::checkFailed("a product with an unknown epilogue");

@@ -31,6 +31,7 @@ struct KernelJob {
   std::vector<KernelArgument> arguments;
   std::vector<int64_t> inputBytes, outputBytes;
   std::vector<int> zeroInputs;  ///< inputs that are indices or flags: zeros instead of random numbers
+  bool readsFloat8 = false;     ///< whether an input is of 8-bit floats: the random bits are then such
   bool operator==(const KernelJob &) const = default;
 };
 

@@ -60,14 +60,30 @@ std::vector<std::byte> randomBlock() {
   return block;
 }
 
+/// Random 8-bit floats of both signs: in E4M3 of 0.25 to 3.75, in E5M2 of 0.03 to 7. Read as wider floats they are finite numbers, too.
+/// Of a half's lower bytes one in a hundred would be NaN, and products of NaN toggle fewer bits.
+std::vector<std::byte> randomFloat8Block() {
+  constexpr size_t count = size_t(1) << 23;
+  std::mt19937 generator(2);
+  std::vector<std::byte> block(count);
+  for (size_t i = 0; i < count; i += 4) {
+    uint32_t bits = generator();
+    for (size_t byte = i; byte < i + 4; ++byte, bits >>= 8) block[byte] = std::byte((bits & 0x80) | (0x28 + (bits & 0x1F)));
+  }
+  return block;
+}
+
 class Pools {
 public:
-  /// Room for `sets` of so many bytes.
-  void reserve(int64_t inputBytes, int64_t outputBytes, int64_t zeroBytes, int sets) {
-    if (const int64_t bytes = std::max(alignment, inputBytes * sets); bytes > inputs.bytes()) {
+  /// Room for `sets` of so many bytes; inputs are normal halves or 8-bit floats.
+  void reserve(int64_t inputBytes, int64_t outputBytes, int64_t zeroBytes, int sets, bool ofFloat8) {
+    const int64_t bytes = std::max(alignment, inputBytes * sets);
+    if (bytes > inputs.bytes()) {
       inputs = {};
       inputs = cuda::Buffer(bytes);
-      fillInputs();
+      fillInputs(ofFloat8);
+    } else if (ofFloat8 != isOfFloat8) {
+      fillInputs(ofFloat8);
     }
     if (const int64_t bytes = std::max(alignment, outputBytes * sets); bytes > outputs.bytes()) {
       outputs = {};
@@ -84,12 +100,17 @@ public:
   cuda::Buffer inputs, outputs, zeros;
 
 private:
-  void fillInputs() {
+  void fillInputs(bool ofFloat8) {
+    isOfFloat8 = ofFloat8;
+    if (ofFloat8 && float8Block.empty()) float8Block = randomFloat8Block();
+    const std::vector<std::byte> &block = ofFloat8 ? float8Block : halfBlock;
     for (int64_t done = 0; done < inputs.bytes(); done += int64_t(block.size()))
       cuda::upload(inputs.address() + uint64_t(done),
                    std::span(block).first(size_t(std::min<int64_t>(int64_t(block.size()), inputs.bytes() - done))));
   }
-  const std::vector<std::byte> block = randomBlock();
+  const std::vector<std::byte> halfBlock = randomBlock();
+  std::vector<std::byte> float8Block;
+  bool isOfFloat8 = false;
 };
 
 /// A loaded kernel with the addresses of every set of its buffers.
@@ -177,7 +198,7 @@ private:
         const int64_t bytes = total(job.inputBytes) + total(job.outputBytes);
         const int sets = setsForColdL2(bytes, context.gpu().l2Bytes);
         const int64_t zeroBytes = job.zeroInputs.empty() ? 0 : *std::ranges::max_element(job.inputBytes);
-        pools.reserve(total(job.inputBytes), total(job.outputBytes), zeroBytes, sets);
+        pools.reserve(total(job.inputBytes), total(job.outputBytes), zeroBytes, sets, job.readsFloat8);
         loaded[i] = std::make_unique<LoadedKernel>(job, pools, dropoutKey.address());
         entrants.push_back({.subject = {.name = job.entry,
                                         .enqueue = [kernel = loaded[i].get()](cuda::StreamHandle *stream, int set) { kernel->enqueue(stream, set); },
@@ -264,8 +285,8 @@ struct ProductPlaces {
       return spanBytes({{shape.batch, strides.batch}, {shape.m, strides.m}, {shape.n, strides.n}}, product.dtype);
     };
     const int64_t vectorBytes = spanBytes({{vectorExtent(product), 1}}, product.dtype);
-    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, product.dtype));
-    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, product.dtype));
+    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, product.types().a));
+    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, product.types().b));
     result = add(outputBytes, bytesOf({.batch = shape.batchStrideC, .m = shape.strideCm, .n = shape.strideCn}));
     if (product.beta != 0) residual = add(inputBytes, bytesOf(product.residual));
     isAuxiliaryWritten = traits.writesAuxiliary;
@@ -305,7 +326,7 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
   attempt(reply.results[0], [&] {
     if (!library) library = std::make_unique<CublasLt>();
     if (!workspace.bytes()) workspace = cuda::Buffer(CublasLt::standardWorkspace);
-    pools.reserve(inputStride, outputStride, 0, sets);
+    pools.reserve(inputStride, outputStride, 0, sets, job.product.types().areFloat8());
     candidates = library->candidates(job.product, job.candidates);
     if (candidates.empty()) fail(reply.results[0], "cuBLASLt lists no candidate");
     return true;

@@ -44,9 +44,10 @@ public:
       const PlanLibraryProduct &product = *plan.kernels[i].library;
       const MatrixProduct &shape = product.shape;
       const std::string place = fmt::format("kernels[{}] ({}): library", i, plan.kernels[i].name);
-      checkOperand(product, product.a, {shape.m, shape.k}, {shape.strideAm, shape.strideAk}, shape.batchStrideA, place);
-      checkOperand(product, product.b, {shape.k, shape.n}, {shape.strideBk, shape.strideBn}, shape.batchStrideB, place);
-      checkOperand(product, product.c, {shape.m, shape.n}, {shape.strideCm, shape.strideCn}, shape.batchStrideC, place);
+      const ProductTypes types = libraryProduct(product).types();
+      checkOperand(product, product.a, types.a, {shape.m, shape.k}, {shape.strideAm, shape.strideAk}, shape.batchStrideA, place);
+      checkOperand(product, product.b, types.b, {shape.k, shape.n}, {shape.strideBk, shape.strideBn}, shape.batchStrideB, place);
+      checkOperand(product, product.c, types.c, {shape.m, shape.n}, {shape.strideCm, shape.strideCn}, shape.batchStrideC, place);
       if (product.epilogue) checkEpilogue(product, *product.epilogue, place);
     }
   }
@@ -135,21 +136,21 @@ private:
   void checkEpilogue(const PlanLibraryProduct &product, const PlanLibraryEpilogue &epilogue, const std::string &place) const {
     const MatrixProduct &shape = product.shape;
     const auto checkMatrix = [&](int tensor, const GroupStrides &strides) {
-      if (tensor >= 0) checkOperand(product, tensor, {shape.m, shape.n}, {strides.m, strides.n}, strides.batch, place);
+      if (tensor >= 0) checkOperand(product, tensor, libraryProduct(product).dtype, {shape.m, shape.n}, {strides.m, strides.n}, strides.batch, place);
     };
     checkMatrix(epilogue.residual, epilogue.residualStrides);
     checkMatrix(epilogue.auxiliary, epilogue.auxiliaryStrides);
     PlanLibraryProduct one = product;  // all members of a batch share a vector
     one.shape.batch = 1;
     for (const int vector : {epilogue.bias, epilogue.gradient})
-      if (vector >= 0) checkOperand(one, vector, {vectorExtent(libraryProduct(product)), 1}, {1, 0}, 0, place);
+      if (vector >= 0) checkOperand(one, vector, libraryProduct(product).dtype, {vectorExtent(libraryProduct(product)), 1}, {1, 0}, 0, place);
   }
 
   /// A library reads and writes where it is told: as many elements as the tensor has, and none beyond its last.
-  void checkOperand(const PlanLibraryProduct &product, int index, std::array<int64_t, 2> extents, std::array<int64_t, 2> strides,
+  void checkOperand(const PlanLibraryProduct &product, int index, DType type, std::array<int64_t, 2> extents, std::array<int64_t, 2> strides,
                     int64_t batchStride, const std::string &place) const {
     const PlanTensor &tensor = plan.tensors[size_t(index)];
-    require(tensor.dtype == product.dtype, place, fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, product.dtype));
+    require(tensor.dtype == nameOf(type), place, fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, nameOf(type)));
     double elements = 1;
     int64_t last = 0;
     for (size_t i = 0; i < tensor.extents.size(); ++i) {

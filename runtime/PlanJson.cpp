@@ -328,9 +328,10 @@ LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
 }
 
 LibraryProduct libraryProduct(const PlanLibraryProduct &product) {
-  const auto dtype = parseDType(product.dtype);
-  if (!dtype) throw Error::badInput("unknown dtype \"{}\" of a library product", product.dtype);
-  LibraryProduct result{.shape = product.shape, .dtype = *dtype, .alpha = product.alpha};
+  const auto types = parseProductTypes(product.dtype);
+  if (!types) throw Error::badInput("unknown dtype \"{}\" of a library product", product.dtype);
+  LibraryProduct result{.shape = product.shape, .alpha = product.alpha};
+  result.setTypes(*types);
   if (!product.epilogue) return result;
   const auto epilogue = parseLibraryEpilogue(product.epilogue->kind);
   if (!epilogue) {

@@ -27,8 +27,9 @@ struct StoredType {
   int64_t bytes;
   std::optional<DType> dtype;  ///< none: may lie in a file, but no tensor of ours has it
 };
-constexpr std::array<StoredType, 13> storedTypes{{{"F32", 4, DType::f32}, {"F16", 2, DType::f16}, {"BF16", 2, DType::bf16},
+constexpr std::array<StoredType, 15> storedTypes{{{"F32", 4, DType::f32}, {"F16", 2, DType::f16}, {"BF16", 2, DType::bf16},
                                                   {"F64", 8, DType::f64}, {"I32", 4, DType::i32}, {"BOOL", 1, DType::i1},
+                                                  {"F8_E4M3", 1, DType::f8e4m3}, {"F8_E5M2", 1, DType::f8e5m2},
                                                   {"I64", 8, {}}, {"I16", 2, {}}, {"I8", 1, {}}, {"U8", 1, {}},
                                                   {"U16", 2, {}}, {"U32", 4, {}}, {"U64", 8, {}}}};
 

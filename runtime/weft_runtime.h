@@ -33,7 +33,7 @@ enum weft_tensor_kind { WEFT_INPUT = 0, WEFT_OUTPUT = 1, WEFT_PARAMETER = 2 };
  * order, whatever it says. Strings and arrays live as long as the artifact. */
 typedef struct weft_tensor {
   const char *name;
-  const char *dtype; /* "f16", "bf16", "f32", "i32", "i1" */
+  const char *dtype; /* "f16", "bf16", "f32", "f8e4m3", "f8e5m2", "i32", "i1" */
   int rank;
   const int64_t *extents;
   const int *order;

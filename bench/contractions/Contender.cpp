@@ -3,10 +3,13 @@
 
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
+#include "kernel/reference/PointEvaluator.h"
+#include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Families.h"
 #include "runtime/TensorMaps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -40,28 +43,37 @@ uint32_t hashOf(uint64_t position, uint32_t seed) {
   return state;
 }
 
-/// Uniform in [-1/2, 1/2); what lies between rows is NaN.
-std::vector<uint16_t> operand(DType dtype, const std::vector<int64_t> &extents, const Layout &layout, uint32_t seed) {
-  std::vector<uint16_t> bits(size_t(spanOf(layout, extents)), 0xffff);
+/// Uniform in [-1/2, 1/2), of 8-bit floats in [-4, 4), where they have more values; what lies between rows is NaN.
+std::vector<std::byte> operand(DType dtype, const std::vector<int64_t> &extents, const Layout &layout, uint32_t seed) {
+  const double scale = isFloat8(dtype) ? 8 : 1;
+  std::vector<std::byte> bytes(size_t(spanOf(layout, extents) * sizeOf(dtype)), std::byte(0xff));
   const std::vector<int64_t> strides = stridesOf(layout, extents);
   for (int64_t x = 0; x < extents[0]; ++x)
     for (int64_t y = 0; y < extents[1]; ++y)
       for (int64_t z = 0; z < extents[2]; ++z) {
         const int64_t at = x * strides[0] + y * strides[1] + z * strides[2];
-        const double value = double(hashOf(uint64_t(at), seed) & 0xffff) / 65536 - 0.5;
-        reference::storeElement(dtype, reinterpret_cast<std::byte *>(&bits[size_t(at)]), value);
+        const double value = scale * (double(hashOf(uint64_t(at), seed) & 0xffff) / 65536 - 0.5);
+        reference::storeElement(dtype, &bytes[size_t(at * sizeOf(dtype))], reference::roundTo(dtype, value));
       }
-  return bits;
+  return bytes;
 }
 
-double valueAt(DType dtype, const std::vector<uint16_t> &bits, int64_t at) {
-  return reference::loadElement(dtype, reinterpret_cast<const std::byte *>(&bits[size_t(at)]));
+double valueAt(DType dtype, const std::vector<std::byte> &bytes, int64_t at) {
+  return reference::loadElement(dtype, &bytes[size_t(at * sizeOf(dtype))]);
+}
+
+ProductTypes typesOf(const Shape &shape, DType dtype) {
+  if (!shape.types) return {dtype, dtype, dtype};
+  const auto types = parseProductTypes(shape.types);
+  if (!types) throw Error::checkFailed("'{}' names no element types", shape.types);
+  return *types;
 }
 
 }  // namespace
 
 std::string Shape::name() const {
-  return fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
+  const std::string text = fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
+  return types ? fmt::format("{} {}", text, types) : text;
 }
 
 Problem problemOf(const Shape &shape, DType dtype) {
@@ -69,8 +81,9 @@ Problem problemOf(const Shape &shape, DType dtype) {
   Kernel &kernel = problem.kernel;
   kernel.name = "product";
   kernel.axes = {{"b", shape.batch}, {"m", shape.m}, {"n", shape.n}, {"k", shape.k}};
-  kernel.values = {{.name = "x", .dtype = dtype, .axes = {0, 1, 3}}, {.name = "y", .dtype = dtype, .axes = {0, 2, 3}},
-                   {.name = "z", .dtype = dtype, .axes = {0, 1, 2}}};
+  const ProductTypes types = typesOf(shape, dtype);
+  kernel.values = {{.name = "x", .dtype = types.a, .axes = {0, 1, 3}}, {.name = "y", .dtype = types.b, .axes = {0, 2, 3}},
+                   {.name = "z", .dtype = types.c, .axes = {0, 1, 2}}};
   kernel.inputs = {0, 1};
   kernel.outputs = {2};
   BodyOp contract{.name = "contract", .operatorClass = OperatorClass::contraction, .operands = {0, 1}, .results = {2}, .reducedAxes = {3}};
@@ -95,17 +108,18 @@ Problem problemOf(const Shape &shape, DType dtype) {
 }
 
 Contenders::Contenders(const Problem &problem, const CublasLt &library, bool startsEarly)
-    : problem(problem), startsEarly(startsEarly), dtype(problem.kernel.values[0].dtype), product(libraryProduct(problem.kernel, problem.configurations[0])) {
+    : problem(problem), startsEarly(startsEarly), types(productTypes(problem.kernel)),
+      product(libraryProduct(problem.kernel, problem.configurations[0])) {
   const Shape &shape = problem.shape;
   const Configuration &layouts = problem.configurations[0];
-  hostA = operand(dtype, {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
-  hostB = operand(dtype, {shape.batch, shape.n, shape.k}, layouts.inputs[1], 2);
-  const int64_t bytesC = 2 * spanOf(layouts.outputs[0], {shape.batch, shape.m, shape.n});
+  hostA = operand(types.a, {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
+  hostB = operand(types.b, {shape.batch, shape.n, shape.k}, layouts.inputs[1], 2);
+  const int64_t bytesC = sizeOf(types.c) * spanOf(layouts.outputs[0], {shape.batch, shape.m, shape.n});
   constexpr int count = 3;
   for (int set = 0; set < count; ++set) {
-    memory.push_back({cuda::Buffer(int64_t(hostA.size()) * 2), cuda::Buffer(int64_t(hostB.size()) * 2), cuda::Buffer(bytesC)});
-    cuda::upload(memory.back().a.address(), std::as_bytes(std::span(hostA)));
-    cuda::upload(memory.back().b.address(), std::as_bytes(std::span(hostB)));
+    memory.push_back({cuda::Buffer(int64_t(hostA.size())), cuda::Buffer(int64_t(hostB.size())), cuda::Buffer(bytesC)});
+    cuda::upload(memory.back().a.address(), hostA);
+    cuda::upload(memory.back().b.address(), hostB);
   }
   addOurs();
   addLibrary(library);
@@ -134,15 +148,24 @@ void Contenders::addOurs() {
   }
 }
 
+/// Of 8-bit floats both with sums that stay in the tensor cores, as ours do, and with sums that are moved to fp32 on the way.
 void Contenders::addLibrary(const CublasLt &library) {
   workspace = cuda::Buffer(CublasLt::standardWorkspace);
-  for (const LibraryKnobs &knobs : library.candidates(product)) {
-    prepared.push_back(library.prepare(product, knobs, "candidate"));
+  addCandidates(library, product);
+  if (!types.areFloat8()) return;
+  LibraryProduct promoted = product;
+  promoted.promotesSums = true;
+  addCandidates(library, promoted);
+}
+
+void Contenders::addCandidates(const CublasLt &library, const LibraryProduct &asked) {
+  for (const LibraryKnobs &knobs : library.candidates(asked)) {
+    prepared.push_back(library.prepare(asked, knobs, "candidate"));
     if (!prepared.back().warning().empty()) continue;
     contenders.push_back({.name = "cuBLASLt", .isOurs = false, .enqueue = [this, chosen = &prepared.back()](cuda::StreamHandle *stream, int set) {
       const Set &buffers = memory[size_t(set)];
       chosen->enqueue({.a = buffers.a.address(), .b = buffers.b.address(), .result = buffers.c.address()}, workspace.address(), stream);
-    }});
+    }, .promotesSums = asked.promotesSums});
   }
 }
 
@@ -151,24 +174,27 @@ void Contenders::poison() { cuda::fill(memory[0].c.address(), 0xff, memory[0].c.
 std::string Contenders::check() {
   const Shape &shape = problem.shape;
   const MatrixProduct &strides = product.shape;
-  std::vector<uint16_t> c(size_t(memory[0].c.bytes()) / 2);
-  cuda::download(std::as_writable_bytes(std::span(c)), memory[0].c.address());
+  std::vector<std::byte> c(size_t(memory[0].c.bytes()));
+  cuda::download(c, memory[0].c.address());
   int64_t untouched = 0;  // all ones is NaN: what was not written
-  for (const uint16_t bits : c) untouched += bits == 0xffff;
-  const int64_t between = int64_t(c.size()) - shape.batch * shape.m * shape.n;
+  const auto bytes = ptrdiff_t(sizeOf(types.c));
+  const auto isPoison = [](std::byte one) { return one == std::byte(0xff); };
+  for (auto at = c.begin(); at != c.end(); at += bytes) untouched += std::all_of(at, at + bytes, isPoison);
+  const int64_t between = int64_t(c.size()) / bytes - shape.batch * shape.m * shape.n;
   if (untouched != between) return fmt::format("{} elements as poisoned, {} between rows", untouched, between);
   constexpr int samples = 256;
   for (uint32_t sample = 0; sample < samples; ++sample) {
     const int64_t z = hashOf(sample, 3) % uint64_t(shape.batch);
     const int64_t m = sample % 8 == 0 ? shape.m - 1 : hashOf(sample, 4) % uint64_t(shape.m), n = sample % 8 == 1 ? shape.n - 1 : hashOf(sample, 5) % uint64_t(shape.n);
-    double sum = 0, magnitude = 0;
+    double sum = 0, magnitude = 0, squares = 0;
     for (int64_t k = 0; k < shape.k; ++k) {
-      const double term = valueAt(dtype, hostA, z * strides.batchStrideA + m * strides.strideAm + k * strides.strideAk) *
-                          valueAt(dtype, hostB, z * strides.batchStrideB + k * strides.strideBk + n * strides.strideBn);
-      sum += term, magnitude += std::abs(term);
+      const double term = valueAt(types.a, hostA, z * strides.batchStrideA + m * strides.strideAm + k * strides.strideAk) *
+                          valueAt(types.b, hostB, z * strides.batchStrideB + k * strides.strideBk + n * strides.strideBn);
+      sum += term, magnitude += std::abs(term), squares += term * term;
     }
-    const double got = valueAt(dtype, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
-    const double bound = std::abs(sum) * (dtype == DType::f16 ? 1.0 / 2048 : 1.0 / 256) + magnitude * 0x1p-22 + 1e-7;
+    const double got = valueAt(types.c, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
+    const double inSum = magnitude * 0x1p-22 + 1e-7 + (types.areFloat8() ? reference::float8SumError(shape.k, sum, magnitude, squares) : 0);
+    const double bound = inSum + reference::roundingError(types.c, std::abs(sum) + inSum);
     if (!(std::abs(got - sum) <= bound)) return fmt::format("[{}, {}, {}] is {} instead of {}", z, m, n, got, sum);
   }
   return "";

@@ -16,16 +16,17 @@
 namespace weft::bench {
 
 /// A product of m x n x k; each operand with rows along k or along its outer axis. `pad`: elements from a row to the next are a
-/// multiple of it (1: dense).
+/// multiple of it (1: dense). `types`: of A, B and C where they are not the element type of the run.
 struct Shape {
   const char *group;
   int64_t m, n, k, batch;
   bool isAlongKA = true, isAlongKB = true;
   int64_t pad = 1;
+  const char *types = nullptr;  ///< "f8e4m3,f8e5m2->f16"
 
   double flop() const { return 2.0 * double(m) * double(n) * double(k) * double(batch); }
   /// Of both operands and the result, once.
-  double bytes() const { return 2.0 * double(m * k + n * k + m * n) * double(batch); }
+  double bytes() const { return double((m * k + n * k) * (types ? 1 : 2) + 2 * m * n) * double(batch); }
   std::string name() const;
 };
 
@@ -36,7 +37,7 @@ struct Problem {
   std::vector<codegen::EmittedKernel> emitted;
   std::vector<runtime::BuildResult> built;
 };
-/// Without cubins. Throws Error(checkFailed) when no configuration is legal.
+/// Without cubins; of `dtype` where the shape says nothing else. Throws Error(checkFailed) when no configuration is legal.
 Problem problemOf(const Shape &shape, DType dtype);
 
 /// Operands of one problem on the GPU, and everything that can compute it. Results are compared with fp64 at sampled places.
@@ -49,6 +50,7 @@ public:
     std::string name;
     bool isOurs = true;
     Enqueue enqueue;
+    bool promotesSums = false;  ///< of a library with 8-bit floats
     double seconds = 0;  ///< filled in by whoever measures
   };
   std::vector<Contender> &all() { return contenders; }
@@ -63,12 +65,13 @@ private:
   };
   void addOurs();
   void addLibrary(const runtime::CublasLt &library);
+  void addCandidates(const runtime::CublasLt &library, const LibraryProduct &asked);
 
   const Problem &problem;
   const bool startsEarly;
-  const DType dtype;
+  const ProductTypes types;
   LibraryProduct product;
-  std::vector<uint16_t> hostA, hostB;
+  std::vector<std::byte> hostA, hostB;
   std::vector<Set> memory;
   runtime::cuda::Buffer workspace;
   std::deque<runtime::cuda::Module> modules;

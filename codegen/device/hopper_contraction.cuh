@@ -8,20 +8,30 @@
 // Where tiles are few, the blocks of a cluster share the slices of one (hopper_join.cuh): one tile a block, and of ping-pong
 // consumers the first alone works.
 //
-// Operands are contiguous along k or along their outer axis (m or n). An operand whose rows start at multiples of 16 bytes
-// is loaded by the copy engine, which brings zeros for what is out of bounds; any other by the threads of the first
-// warpgroup, in the same places of shared memory.
+// Operands are contiguous along k or along their outer axis (m or n), 8-bit floats along k alone: their products come
+// in the same shapes of bytes, so that a slice holds twice as much of k, and are added up with fewer bits
+// (wgmma_float8.cuh). An operand whose rows start at multiples of 16 bytes is loaded by the copy engine, which brings
+// zeros for what is out of bounds; any other by the threads of the first warpgroup, in the same places of shared
+// memory.
 #pragma once
 
 #include "weft/hopper_join.cuh"
 #include "weft/hopper_load.cuh"
 #include "weft/hopper_store.cuh"
 #include "weft/wgmma.cuh"
+#include "weft/wgmma_float8.cuh"
 
 namespace weft::hopper {
 
+/// Products of a step of k: 32 bytes of every row of A and B.
+template <typename A, typename B, bool outerA, bool outerB, int sums>
+__device__ __forceinline__ void multiplyElements(float (&d)[sums], unsigned long long a, unsigned long long b, bool accumulates) {
+  if constexpr (sizeof(A) == 1) multiply(static_cast<A *>(nullptr), static_cast<B *>(nullptr), d, a, b, accumulates);
+  else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
+}
+
 /// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended.
-template <Product product, Tile tile, typename T>
+template <Product product, Tile tile, typename A, typename B>
 __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared,
                                              RingPlace<tile.stages> &place, int firstRow, bool isSpeaker) {
   using P = Plan<product, tile>;
@@ -35,12 +45,11 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
     const unsigned long long b = describeOperand(shared.b(place.stage), panelBytes);
     fenceProducts();
 #pragma unroll
-    for (int step = 0; step < tileK / 16; ++step) {
+    for (int step = 0; step < rowBytes / 32; ++step) {
 #pragma unroll
       for (int block = 0; block < P::rowBlocks; ++block)
-        multiply<!product.a.isAlongK(), !product.b.isAlongK()>(
-            static_cast<T *>(nullptr), sums[block], a + (block * panelBytes + step * stepA >> 4),
-            b + (step * stepB >> 4), slice > 0 || step > 0);
+        multiplyElements<A, B, !product.a.isAlongK(), !product.b.isAlongK()>(
+            sums[block], a + (block * panelBytes + step * stepA >> 4), b + (step * stepB >> 4), slice > 0 || step > 0);
     }
     commitProducts();
     waitForProducts<1>();
@@ -50,8 +59,8 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
   }
 }
 
-template <Product product, Tile tile, typename T, typename Finish>
-__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> c, int consumer, const Finish &finish) {
+template <typename Types, Product product, Tile tile, typename Finish>
+__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish) {
   using P = Plan<product, tile>;
   constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
   const bool isSpeaker = threadIdx.x % warpgroup == 0;
@@ -74,7 +83,7 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
-    multiplyTile<product, tile, T>(sums, shared, place, firstRow, isSpeaker);
+    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker);
     if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
@@ -85,12 +94,15 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<T> 
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
-/// The whole kernel; launched with Plan::threads and Plan::sharedBytes, at most as many blocks as tiles or multiprocessors, or a
-/// cluster for every tile.
+/// The whole kernel of a T, or of Elements<A, B, C>; launched with Plan::threads and Plan::sharedBytes, at most as
+/// many blocks as tiles or multiprocessors, or a cluster for every tile.
 template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>
-__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &panel,
-                                            const VectorInput &vector, const PanelOutput &output, const Epilogue &epilogue) {
+__device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
+                                            Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,
+                                            const PanelOutput &output, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
+  static_assert(sizeof(typename ElementsOf<T>::A) == product.operandBytes && sizeof(typename ElementsOf<T>::B) == product.operandBytes);
+  static_assert(product.operandBytes == 2 || (product.a.isAlongK() && product.b.isAlongK()), "there are no other products of 8-bit floats");
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<product, tile> shared{sharedAddress(memory)};
   if (threadIdx.x == 0) {
@@ -118,20 +130,21 @@ __device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();
-    consume<product, tile>(shared, c, role - 1,
-                           Finish<PanelInput, VectorInput, PanelOutput, Epilogue>{panel, vector, output, epilogue});
+    consume<ElementsOf<T>, product, tile>(shared, c, role - 1,
+                                          Finish<PanelInput, VectorInput, PanelOutput, Epilogue>{panel, vector, output, epilogue});
   }
 }
 
 /// The same where no second tensor is made, and where no vector is read either.
 template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &panel,
-                                            const VectorInput &vector, const Epilogue &epilogue) {
+__device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
+                                            Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,
+                                            const Epilogue &epilogue) {
   contraction<T, product, tile>(a, b, c, panel, vector, NoPanelOutput{}, epilogue);
 }
 template <typename T, Product product, Tile tile, typename PanelInput, typename Epilogue>
-__device__ __forceinline__ void contraction(Tensor<const T> a, Tensor<const T> b, Tensor<T> c, const PanelInput &panel,
-                                            const Epilogue &epilogue) {
+__device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
+                                            Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const Epilogue &epilogue) {
   contraction<T, product, tile>(a, b, c, panel, NoVectorOperand{}, epilogue);
 }
 

@@ -1,4 +1,4 @@
-// The producer of the contraction skeleton: slices of A and B, 64 of k each, into the ring of stages. Rows that start at
+// The producer of the contraction skeleton: slices of A and B, 128 bytes of k each, into the ring of stages. Rows that start at
 // multiples of 16 bytes come by the copy engine; any others by the threads of the warpgroup, into the same places.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace weft::hopper {
 
-/// Has the copy engine load rows [outer, outer + rows) x [k, k + 64): one box, or one for every 64 rows.
+/// Has the copy engine load rows [outer, outer + rows) of a slice: one box, or one for every 64 rows.
 template <Operand operand, int rows, bool isBatched>
 __device__ __forceinline__ void loadSlice(SharedAddress to, const TensorMap *map, SharedAddress barrier, int outer, int k,
                                           int batch) {
@@ -18,24 +18,25 @@ __device__ __forceinline__ void loadSlice(SharedAddress to, const TensorMap *map
   }
 }
 
-/// Eight neighbouring 16-bit elements at any address, on their way: the two aligned accesses that hold them.
+/// Neighbouring elements of 16 bytes at any address, on their way: the two aligned accesses that hold them.
 struct Unaligned {
   unsigned words[8];
   int shift, count;
 };
-/// Asks for the first `count` <= 8 elements; accesses that would hold none of them are left out.
+/// Asks for the first `count` elements of so many bytes, 16 bytes at most; accesses that would hold none of them are left out.
+template <int elementBytes>
 __device__ __forceinline__ void loadUnaligned(Unaligned &loaded, const void *from, int count) {
   const unsigned long long address = reinterpret_cast<unsigned long long>(from);
   loaded.shift = address % 16, loaded.count = count;
   const Packed<unsigned, 4> *aligned = reinterpret_cast<const Packed<unsigned, 4> *>(address - address % 16);
   Packed<unsigned, 4> low{}, high{};
   if (count > 0) low = aligned[0];
-  if (loaded.shift + 2 * count > 16) high = aligned[1];
+  if (loaded.shift + elementBytes * count > 16) high = aligned[1];
 #pragma unroll
   for (int w = 0; w < 4; ++w) loaded.words[w] = low.at[w], loaded.words[w + 4] = high.at[w];
 }
 /// The elements in their places; zero from `count` on.
-__device__ __forceinline__ Packed<unsigned, 4> aligned(Unaligned &loaded) {
+template <int elementBytes> __device__ __forceinline__ Packed<unsigned, 4> aligned(Unaligned &loaded) {
   Packed<unsigned, 4> elements;
 #pragma unroll
   for (int w = 0; w < 6; ++w) loaded.words[w] = loaded.shift & 8 ? loaded.words[w + 2] : loaded.words[w];
@@ -43,10 +44,16 @@ __device__ __forceinline__ Packed<unsigned, 4> aligned(Unaligned &loaded) {
   for (int w = 0; w < 5; ++w) loaded.words[w] = loaded.shift & 4 ? loaded.words[w + 1] : loaded.words[w];
 #pragma unroll
   for (int w = 0; w < 4; ++w) {
-    const bool isOdd = loaded.shift & 2;
-    const unsigned word = isOdd ? __funnelshift_r(loaded.words[w], loaded.words[w + 1], 16) : loaded.words[w];
-    const int inBounds = loaded.count - 2 * w;
-    elements.at[w] = inBounds >= 2 ? word : inBounds == 1 ? word & 0xFFFF : 0;
+    if constexpr (elementBytes == 2) {
+      const bool isOdd = loaded.shift & 2;
+      const unsigned word = isOdd ? __funnelshift_r(loaded.words[w], loaded.words[w + 1], 16) : loaded.words[w];
+      const int inBounds = loaded.count - 2 * w;
+      elements.at[w] = inBounds >= 2 ? word : inBounds == 1 ? word & 0xFFFF : 0;
+    } else {
+      const unsigned word = __funnelshift_r(loaded.words[w], loaded.words[w + 1], loaded.shift % 4 * 8);
+      const int inBounds = loaded.count - 4 * w;
+      elements.at[w] = inBounds >= 4 ? word : inBounds > 0 ? word & ~(~0u << inBounds * 8) : 0;
+    }
   }
   return elements;
 }
@@ -55,31 +62,32 @@ __device__ __forceinline__ Packed<unsigned, 4> aligned(Unaligned &loaded) {
 template <Operand operand, int rows, int outerExtent, int kExtent, typename T>
 __device__ __forceinline__ void copySlice(unsigned char *to, const T *from, int outer0, int k0, int thread) {
   constexpr int passes = rows * 8 / warpgroup, unrolled = 4, extent = operand.isAlongK() ? kExtent : outerExtent;
+  constexpr int bytes = sizeof(T), together = 16 / bytes;
 #pragma unroll 1
   for (int first = 0; first < passes; first += unrolled) {
     Unaligned loaded[unrolled];
 #pragma unroll
     for (int pass = 0; pass < unrolled; ++pass) {
-      const int item = (first + pass) * warpgroup + thread, row = item / 8, column = item % 8 * 8;
+      const int item = (first + pass) * warpgroup + thread, row = item / 8, column = item % 8 * together;
       const int outer = outer0 + (operand.isAlongK() ? row : row / 64 * 64 + column);
       const int k = k0 + (operand.isAlongK() ? column : row % 64);
       const int left = extent - (operand.isAlongK() ? k : outer);
       const bool isRow = operand.isAlongK() ? outer < outerExtent : k < kExtent;
-      const int count = !isRow || left < 0 ? 0 : smaller(left, 8);
-      loadUnaligned(loaded[pass], from + outer * operand.outer + k * operand.k, count);
+      const int count = !isRow || left < 0 ? 0 : smaller(left, together);
+      loadUnaligned<bytes>(loaded[pass], from + outer * operand.outer + k * operand.k, count);
     }
 #pragma unroll
     for (int pass = 0; pass < unrolled; ++pass) {
       const int item = (first + pass) * warpgroup + thread, row = item / 8;
-      *reinterpret_cast<Packed<unsigned, 4> *>(to + row * rowBytes + (item % 8 ^ row % 8) * 16) = aligned(loaded[pass]);
+      *reinterpret_cast<Packed<unsigned, 4> *>(to + row * rowBytes + (item % 8 ^ row % 8) * 16) = aligned<bytes>(loaded[pass]);
     }
   }
 }
 
 /// Loads all slices of all tiles of this block. All threads of the warpgroup come here if any operand is copied by threads,
 /// otherwise one.
-template <Product product, Tile tile, typename T>
-__device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<const T> a, Tensor<const T> b,
+template <Product product, Tile tile, typename A, typename B>
+__device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<const A> a, Tensor<const B> b,
                                         unsigned char *memory) {
   using P = Plan<product, tile>;
   constexpr bool isBatched = product.batch > 1;
@@ -96,18 +104,18 @@ __device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<con
       if (engineBytes > 0 && thread == 0) {
         arriveExpecting(full, engineBytes);
         if constexpr (product.a.isByEngine)
-          loadSlice<product.a, tile.m, isBatched>(shared.a(place.stage), a.map, full, at.m, slice * tileK, at.batch);
+          loadSlice<product.a, tile.m, isBatched>(shared.a(place.stage), a.map, full, at.m, slice * P::tileK, at.batch);
         if constexpr (product.b.isByEngine)
-          loadSlice<product.b, tile.n, isBatched>(shared.b(place.stage), b.map, full, at.n, slice * tileK, at.batch);
+          loadSlice<product.b, tile.n, isBatched>(shared.b(place.stage), b.map, full, at.n, slice * P::tileK, at.batch);
       }
       if constexpr (!P::areAllByEngine) {
         unsigned char *stage = memory + place.stage * P::stageBytes;
         if constexpr (!product.a.isByEngine)
           copySlice<product.a, tile.m, product.m, product.k>(stage, a.elements + at.batch * product.a.batch, at.m,
-                                                             slice * tileK, thread);
+                                                             slice * P::tileK, thread);
         if constexpr (!product.b.isByEngine)
           copySlice<product.b, tile.n, product.n, product.k>(stage + P::bytesA, b.elements + at.batch * product.b.batch,
-                                                             at.n, slice * tileK, thread);
+                                                             at.n, slice * P::tileK, thread);
         fenceForAsync();
         arrive(full);
       }

@@ -19,6 +19,8 @@
 
 namespace weft::hopper {
 
+constexpr int tileK = 64;  // of halves in a slice
+
 /// m x n elements of C: one side 32 or 64, the other one 8 to 48 and not longer.
 struct NarrowTile {
   int m, n, stages, splits;

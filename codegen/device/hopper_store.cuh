@@ -205,6 +205,11 @@ __device__ __forceinline__ void putFragment(const float (&values)[8], const Frag
 #pragma unroll
     for (int w = 0; w < 4; ++w) words[w] = packPair(static_cast<T *>(nullptr), values[2 * w], values[2 * w + 1]);
     storeMatrices(row, words);
+  } else if constexpr (sizeof(T) == 4) {
+    Vec<float, 8> elements;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) elements.at[e] = values[e];
+    storeFragment<product.m, product.n, product.strideCm, product.isPaired>(tensor + fragment.batch * product.batchStrideC, elements, fragment);
   } else {
 #pragma unroll
     for (int e = 0; e < 8; ++e)
@@ -260,7 +265,8 @@ __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T>
     for (int e = 0; e < 8; ++e) values[e] = sums[turn / panels.across][turn % panels.across * 32 + step * 8 + e];
     float ofVector[8];
     vector.fragment(turn, step, ofVector);
-    if (isByEngine) finishFragment<product, true>(values, ofVector, fragment, row, c.elements, finish);
+    if constexpr (!product.isByEngine) finishFragment<product, false>(values, ofVector, fragment, row, c.elements, finish);
+    else if (isByEngine) finishFragment<product, true>(values, ofVector, fragment, row, c.elements, finish);
     else finishFragment<product, false>(values, ofVector, fragment, row, c.elements, finish);
   }
 }

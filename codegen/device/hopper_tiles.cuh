@@ -14,12 +14,15 @@ struct Operand {
   __host__ __device__ constexpr bool isAlongK() const { return k == 1; }
 };
 
-/// C is contiguous along n. isByEngine: the copy engine stores it.
+/// C is contiguous along n. isByEngine: the copy engine stores it. operandBytes: of an element of A and B; of one byte they lie along
+/// k. isPaired: rows of a C of floats start at multiples of two.
 struct Product {
   Offset batch, m, n, k;
   Operand a, b;
   Offset strideCm, batchStrideC;
   bool isByEngine;
+  int operandBytes = 2;
+  bool isPaired = false;
 };
 
 /// tileM: 64, 128 or 256; tileN: 64, 128, 192 or 256. rasterM: tiles along m that are taken together before the next along n,
@@ -36,7 +39,16 @@ template <typename T> struct Tensor {
   T *elements;
 };
 
-constexpr int tileK = 64, rowBytes = 128, panelBytes = 64 * rowBytes, warpgroup = 128;
+/// Element types of a product: one for A, B and C, or three.
+template <typename TypeA, typename TypeB, typename TypeC> struct Elements {
+  using A = TypeA;
+  using B = TypeB;
+  using C = TypeC;
+};
+template <typename T> struct ElementsOf : Elements<T, T, T> {};
+template <typename A, typename B, typename C> struct ElementsOf<Elements<A, B, C>> : Elements<A, B, C> {};
+
+constexpr int rowBytes = 128, panelBytes = 64 * rowBytes, warpgroup = 128;
 constexpr int partBytes = 64 * 64 * 4;                                                // of sums of a panel
 
 /// What follows from a product and a tile.
@@ -50,6 +62,7 @@ template <Product product, Tile tile> struct Plan {
   static constexpr int partsAt = tile.stages * stageBytes + consumers * stagingBytes;
   static constexpr int barriersAt = partsAt + (tile.isPingPong ? 1 : consumers) * partsBytes;
   static constexpr int sharedBytes = barriersAt + 8 * (2 * tile.stages + consumers * tile.staging + consumers);
+  static constexpr int tileK = rowBytes / product.operandBytes;                       // elements of k in a slice
   static constexpr int slices = int((product.k + tileK - 1) / tileK);
   static constexpr int tilesM = int((product.m + tile.m - 1) / tile.m), tilesN = int((product.n + tile.n - 1) / tile.n);
   static constexpr int tiles = int(product.batch) * tilesM * tilesN;

@@ -55,9 +55,11 @@ Range integerRange(mlir::Value value) {
   return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
 }
 
-/// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that layers keep their scale.
+/// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that layers keep their scale; 8-bit floats
+/// come with scales of their own, and use the range that they have.
 double contractionScale(mlir::Value value) {
   double scale = 1;
+  if (isFloat8(*toDType(value.getType()))) return scale;
   forEachReader(value, [&](mlir::OpOperand &use) {
     auto contraction = mlir::dyn_cast<ContractOp>(use.getOwner());
     if (!contraction || scale != 1) return;

@@ -32,7 +32,7 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
 
   int64_t count = 1;
   for (const Reduced &one : reduced) count *= one.extent;
-  double total = 0, magnitude = 0, error = 0;
+  double total = 0, magnitude = 0, squares = 0, error = 0;
   for (int64_t n = 0; n < count; ++n) {
     int64_t rest = n;
     for (size_t r = reduced.size(); r-- > 0; rest /= reduced[r].extent)
@@ -40,8 +40,11 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
     const Point a = operand(op, 0, places[0]), b = operand(op, 1, places[1]);
     total += a.value * b.value;
     magnitude += std::abs(a.value * b.value);
+    squares += a.value * b.value * a.value * b.value;
     error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
   }
+  const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
+  if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, magnitude, squares);
   const double scale = number(op, "scale", 1);
   return {.value = total * scale,
           .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};

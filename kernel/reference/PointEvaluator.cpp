@@ -25,6 +25,14 @@ Coordinates Coordinates::with(size_t dimension, int64_t value) const {
 
 double sumError(int64_t n) { return (8 + 2 * std::sqrt(double(n))) * roundoff; }
 
+double float8SumError(int64_t n, double total, double magnitude, double squares) {
+  constexpr double lost = 0x1p-13;
+  constexpr int64_t together = 32;
+  const double running = std::abs(total) + 2 * std::sqrt(squares);
+  const double oneWay = magnitude > 0 ? double(n) * std::abs(total) / magnitude : 0;
+  return lost * running * (double((n + together - 1) / together) + 2 * std::sqrt(double(n)) + oneWay);
+}
+
 double tolerance(const Point &point, DType type) {
   // The rounding of the farthest value that the error admits, which may have a larger exponent.
   return point.error + roundingError(type, std::abs(point.value) + point.error);
@@ -34,8 +42,9 @@ bool agrees(double stored, const Point &point, DType type) {
   if (std::isnan(stored) || std::isnan(point.value)) return false;
   const double exact = roundTo(type, point.value);
   if (std::isinf(exact) || std::isinf(stored)) return stored == exact;
-  const double allowed = tolerance(point, type);
-  return std::isfinite(allowed) && std::abs(stored - point.value) <= allowed;
+  const Point held{.value = saturated(type, point.value), .error = point.error};
+  const double allowed = tolerance(held, type);
+  return std::isfinite(allowed) && std::abs(stored - held.value) <= allowed;
 }
 
 PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const BodyOp &op) {

@@ -156,6 +156,13 @@ const PointEvaluator::Row &PointEvaluator::row(const BodyOp &op, const Coordinat
 inline constexpr double roundoff = 0x1p-24;
 /// Error of a sum of n terms in units of the sum of their magnitudes.
 double sumError(int64_t n);
+/// Error of a sum of n products of 8-bit floats with this total, sum of magnitudes and sum of squares, as sm_90's tensor cores add it up: 32 products and
+/// the sum before them are aligned to the largest of these 33, and what is below 13 bits of its fraction is cut off (seen on
+/// this hardware by DeepSeek-AI, "DeepSeek-V3 technical report", section 3.3.2, and Zhang et al., "SageAttention2"). Running sums are
+/// taken to stay below |total| + 2 sqrt(squares), as those of a random walk do. Cutting moves everything towards zero: a running sum at
+/// every step, hence n / 32; products either way, hence 2 sqrt(n) as above, and where most have one sign, that way, hence
+/// n |total| / magnitude (small products then vanish in a large sum, up to all of them).
+double float8SumError(int64_t n, double total, double magnitude, double squares);
 /// How far a stored element of a type may be from `point`: its error, and the rounding of the type.
 double tolerance(const Point &point, DType type);
 /// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never does.

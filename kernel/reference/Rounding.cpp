@@ -12,7 +12,8 @@ namespace {
 struct Format {
   int fractionBits, minimumExponent, maximumExponent;
 };
-constexpr Format half{10, -14, 15}, bfloat16{7, -126, 127}, single{23, -126, 127};
+constexpr Format half{10, -14, 15}, bfloat16{7, -126, 127}, single{23, -126, 127}, e4m3{3, -6, 8}, e5m2{2, -14, 15};
+constexpr double largestE4m3 = 448, largestE5m2 = 57344;  ///< 0x7E: 0x7F is NaN; 0x7B
 
 double quantumOf(const Format &format, double value) {
   const int exponent = value == 0 ? format.minimumExponent : std::max(std::ilogb(value), format.minimumExponent);
@@ -40,12 +41,23 @@ double roundTo(DType type, double value) {
     return roundTo(half, value);
   case DType::bf16:
     return roundTo(bfloat16, value);
+  case DType::f8e4m3:
+    return roundTo(e4m3, saturated(type, value));
+  case DType::f8e5m2:
+    return roundTo(e5m2, saturated(type, value));
   case DType::i32:
     return std::trunc(value);
   case DType::i1:
     return value == 0 ? 0 : 1;
   }
   return value;
+}
+
+double saturated(DType type, double value) {
+  const bool isE4m3 = type == DType::f8e4m3;
+  if ((!isE4m3 && type != DType::f8e5m2) || std::isnan(value) || (!isE4m3 && std::isinf(value))) return value;
+  const double largest = isE4m3 ? largestE4m3 : largestE5m2;
+  return std::clamp(value, -largest, largest);
 }
 
 double roundingError(DType type, double value) {
@@ -57,6 +69,10 @@ double roundingError(DType type, double value) {
     return quantumOf(half, value) / 2;
   case DType::bf16:
     return quantumOf(bfloat16, value) / 2;
+  case DType::f8e4m3:
+    return quantumOf(e4m3, value) / 2;
+  case DType::f8e5m2:
+    return quantumOf(e5m2, value) / 2;
   default:
     return 0;
   }

@@ -1,6 +1,7 @@
-// IEEE 754 binary16 by sign, exponent and fraction; bfloat16 as the upper half of binary32.
+// IEEE 754 binary16 and the two formats of OFP8 by sign, exponent and fraction; bfloat16 as the upper half of binary32.
 #include "kernel/reference/StoredElement.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -40,6 +41,32 @@ double halfValue(uint16_t bits) {
   return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
 }
 
+/// An 8-bit format: the rest of the byte is its sign and its exponent, whose smallest normal value is 2^(1 - bias).
+struct Float8 {
+  int fractionBits, bias;
+  uint8_t infinity, notANumber;  ///< of positive sign; equal where there is no infinity
+};
+constexpr Float8 e4m3{3, 7, 0x7F, 0x7F}, e5m2{2, 15, 0x7C, 0x7F};
+
+uint8_t float8Bits(const Float8 &format, double value) {
+  const uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  const double magnitude = std::abs(value);
+  if (std::isnan(value)) return format.notANumber;
+  if (std::isinf(value)) return sign | format.infinity;
+  const int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
+  const int units = int(std::ldexp(magnitude, format.fractionBits - exponent));  // the leading bit is there unless it is subnormal
+  return sign | uint8_t(((exponent + format.bias - 1) << format.fractionBits) + units);
+}
+
+double float8Value(const Float8 &format, uint8_t bits) {
+  const int magnitude = bits & 0x7F, fraction = magnitude & ((1 << format.fractionBits) - 1), exponent = magnitude >> format.fractionBits;
+  const double sign = bits & 0x80 ? -1 : 1;
+  if (magnitude == format.infinity && format.infinity != format.notANumber) return sign * std::numeric_limits<double>::infinity();
+  if (magnitude >= format.infinity) return std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - format.bias - format.fractionBits);
+  return sign * std::ldexp((1 << format.fractionBits) + fraction, exponent - format.bias - format.fractionBits);
+}
+
 }  // namespace
 
 void storeElement(DType type, std::byte *at, double value) {
@@ -56,6 +83,10 @@ void storeElement(DType type, std::byte *at, double value) {
     return put(at, int32_t(value));
   case DType::i1:
     return put(at, uint8_t(value));
+  case DType::f8e4m3:
+    return put(at, float8Bits(e4m3, value));
+  case DType::f8e5m2:
+    return put(at, float8Bits(e5m2, value));
   }
 }
 
@@ -73,6 +104,10 @@ double loadElement(DType type, const std::byte *at) {
     return get<int32_t>(at);
   case DType::i1:
     return get<uint8_t>(at);
+  case DType::f8e4m3:
+    return float8Value(e4m3, get<uint8_t>(at));
+  case DType::f8e5m2:
+    return float8Value(e5m2, get<uint8_t>(at));
   }
   return std::numeric_limits<double>::quiet_NaN();
 }

@@ -57,15 +57,21 @@ double memoryUsageEfficiency(const Cost &cost, const Device &device) {
 
 namespace {
 
+/// Of the contraction's operands; scales of 8-bit floats are wider.
+DType operandType(const Kernel &kernel) {
+  const auto values = contractionValues(kernel);
+  return kernel.values[size_t(values ? values->front() : kernel.inputs.front())].dtype;
+}
+
 bool usesTensorCores(const Kernel &kernel, const Device &device) {
   if (kernel.operatorClass() != OperatorClass::contraction || kernel.inputs.empty()) return false;
-  return device.tensorFlops.contains(kernel.values[size_t(kernel.inputs.front())].dtype);
+  return device.tensorFlops.contains(operandType(kernel));
 }
 
 }  // namespace
 
 double peakFlops(const Kernel &kernel, const Device &device) {
-  return usesTensorCores(kernel, device) ? device.tensorFlops.at(kernel.values[size_t(kernel.inputs.front())].dtype) : device.fmaFlops;
+  return usesTensorCores(kernel, device) ? device.tensorFlops.at(operandType(kernel)) : device.fmaFlops;
 }
 
 double percentOfPeak(const Cost &cost, const Kernel &kernel, const Device &device) {

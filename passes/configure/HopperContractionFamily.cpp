@@ -1,6 +1,7 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, with the element-wise ops that follow it. Tiles that would take far longer than the best one by their number and
-// their waste are left out. Beside them narrow tiles, where one side is short or tiles are few.
+// orientation, or of 8-bit floats that are contiguous along k, with the element-wise ops that follow it. Tiles that would take
+// far longer than the best one by their number and their waste are left out. Beside them narrow tiles of halves, where one side is short or tiles
+// are few.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
@@ -32,19 +33,24 @@ constexpr HopperContractionKnobs tiles[] = {
 constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
 constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of the result
 
-/// Operands of the product and the first output have one type; what else an epilogue reads and stores may be f32, too.
+bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
+
+/// Operands of the product and the first output have one type, or operands are 8-bit floats and the first output is wider; what else
+/// an epilogue reads and stores may be f32, too.
 std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
-  const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
+  const ProductTypes types = productTypes(kernel);
+  const DType type = types.c;
   for (const int value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
-    if (value != region.a && value != region.b && own != DType::f32 && own != DType::f16 && own != DType::bf16)
+    if (value != region.a && value != region.b && own != DType::f32 && !isHalf(own))
       return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
   }
+  if (types.areFloat8()) return "";
   for (const int value : {region.a, region.b})
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
-  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16 and bf16 are taken", nameOf(type));
+  if (!isHalf(type)) return fmt::format("element type {}; f16, bf16 and products of f8e4m3 and f8e5m2 are taken", nameOf(type));
   return "";
 }
 
@@ -92,7 +98,7 @@ std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int sp
 
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles. stored: tensors that leave
 /// in panels.
-void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, int stored, DType dtype, const Device &device,
+void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, int stored, const Device &device,
               std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   for (HopperContractionKnobs one : tiles) {
@@ -100,7 +106,7 @@ void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPan
     if (readsPanels || stored > 1) one = withPanels(one, stored);
     for (const int splits : splitsOf(product, one, device))
       if (const auto candidate = fitted(one, splits, device); candidate && hopperTileRefusal(product, *candidate, epilogueRegisters).empty())
-        priced.emplace_back(hopperTensorSeconds(product, *candidate, dtype, device), *candidate);
+        priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
   }
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
@@ -170,7 +176,6 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   if (!recognised.region) return {.reason = recognised.refusal};
   if (std::string reason = typeRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
   if (std::string reason = tensorsRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
-  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
   ConfigurationSpace space{.family = std::string(familyOf(HopperContractionKnobs{}))};
   std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes;
   std::vector<HopperProduct> products;
@@ -193,7 +198,7 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   const bool readsPanels = std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
   for (auto &[extents, product] : shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    addKnobs(product, registers, readsPanels, kernel.outputs.size() > 1 ? 2 : 1, dtype, device, knobs);
+    addKnobs(product, registers, readsPanels, kernel.outputs.size() > 1 ? 2 : 1, device, knobs);
   }
   if (recognised.region->isPlain())
     for (const auto &[extents, product] : shapes) addNarrowKnobs(products, product, device, knobs);

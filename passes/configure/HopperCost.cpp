@@ -20,27 +20,25 @@ double joinSeconds(const HopperContractionKnobs &knobs) {
   return analytic::hopperJoinSeconds + received / analytic::hopperJoinBandwidth;
 }
 
-constexpr double sliceDepth = 64;
-
 /// Of 64 rows whatever the tile has; a product of fewer columns takes as long as that of the fewest that keep the tensor cores busy.
-double narrowSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
+double narrowSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, const Device &device) {
   const double instructionRows = 64, columns = std::max<double>(narrowSides(knobs).columns, analytic::hopperNarrowColumns);
   const double waves = std::ceil(double(hopperBlocks(product, knobs)) / device.multiprocessors);
-  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * sliceDepth;
-  const double flops = device.tensorFlops.at(dtype) / device.multiprocessors * analytic::hopperNarrowEfficiency;
+  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * double(product.depth());
+  const double flops = device.tensorFlops.at(product.operandType) / device.multiprocessors * analytic::hopperNarrowEfficiency;
   return waves * 2 * instructionRows * columns * depth / flops + joinSeconds(knobs);
 }
 
 }  // namespace
 
-double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device) {
-  if (knobs.schedule == HopperSchedule::narrow) return narrowSeconds(product, knobs, dtype, device);
+double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, const Device &device) {
+  if (knobs.schedule == HopperSchedule::narrow) return narrowSeconds(product, knobs, device);
   const double m = knobs.tileM, n = knobs.tileN;
   const double waves = std::ceil(double(hopperTiles(product, knobs) * knobs.splits) / std::min(knobs.blocks, device.multiprocessors));
-  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * sliceDepth;
+  const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * double(product.depth());
   double efficiency = std::min(1.0, analytic::hopperLeastEfficiency + analytic::hopperEfficiencyPerIntensity * m * n / (m + n));
   if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::hopperGuardedShare;
-  const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
+  const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(product.operandType) / device.multiprocessors * efficiency);
   const double storeSeconds = analytic::hopperStoreSeconds * m * n / (128.0 * 256.0);
   const bool isPingPong = knobs.schedule == HopperSchedule::pingPong;
   return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds / knobs.splits + joinSeconds(knobs);
@@ -49,8 +47,7 @@ double hopperTensorSeconds(const HopperProduct &product, const HopperContraction
 Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device) {
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
-  const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, dtype, device);
+  const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, device);
   const auto necessary = double(kernel.necessaryBytes());
   const double busy = double(std::min<int64_t>(hopperBlocks(*answer.product, knobs), device.multiprocessors)) / device.multiprocessors;
   const double memorySeconds = necessary / (device.copyBandwidth * std::min(1.0, analytic::hopperShareOfMemory * busy));

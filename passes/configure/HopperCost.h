@@ -16,7 +16,7 @@
 namespace weft {
 
 /// Seconds of the products and of what stores do not hide.
-double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, DType dtype, const Device &device);
+double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, const Device &device);
 
 /// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no such product.
 Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device);

@@ -36,15 +36,15 @@ bool isAligned(std::initializer_list<int64_t> strides, int64_t elementBytes) {
 
 bool isAligned(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
-  const int64_t bytes = sizeOf(product.dtype);
-  return isAligned({shape.strideAm, shape.strideAk, shape.batchStrideA}, bytes) &&
-         isAligned({shape.strideBk, shape.strideBn, shape.batchStrideB}, bytes) &&
-         isAligned({shape.strideCm, shape.strideCn, shape.batchStrideC}, bytes);
+  const auto [a, b, c] = product.types();
+  return isAligned({shape.strideAm, shape.strideAk, shape.batchStrideA}, sizeOf(a)) &&
+         isAligned({shape.strideBk, shape.strideBn, shape.batchStrideB}, sizeOf(b)) &&
+         isAligned({shape.strideCm, shape.strideCn, shape.batchStrideC}, sizeOf(c));
 }
 
 Units unitsOf(const LibraryProduct &product, const LibraryKnobs &knobs, const Device &device) {
   Units units;
-  if (const auto peak = device.tensorFlops.find(product.dtype); peak != device.tensorFlops.end()) {
+  if (const auto peak = device.tensorFlops.find(product.types().a); peak != device.tensorFlops.end()) {
     units = {.flops = peak->second, .busyIntensity = analytic::libraryTensorIntensity};
     if (!isAligned(product))
       units = {.flops = peak->second, .busyIntensity = analytic::libraryUnalignedIntensity, .mostEfficient = analytic::libraryUnalignedShare};
@@ -83,8 +83,10 @@ namespace {
 double productBytes(const LibraryProduct &product) {
   const auto batch = [&](int64_t stride) { return stride == 0 ? 1.0 : static_cast<double>(product.shape.batch); };
   const auto m = static_cast<double>(product.shape.m), n = static_cast<double>(product.shape.n), k = static_cast<double>(product.shape.k);
-  return static_cast<double>(sizeOf(product.dtype)) * (batch(product.shape.batchStrideA) * m * k + batch(product.shape.batchStrideB) * k * n +
-                                                       static_cast<double>(product.shape.batch) * m * n);
+  const auto [a, b, c] = product.types();
+  return static_cast<double>(sizeOf(a)) * batch(product.shape.batchStrideA) * m * k +
+         static_cast<double>(sizeOf(b)) * batch(product.shape.batchStrideB) * k * n +
+         static_cast<double>(sizeOf(c)) * static_cast<double>(product.shape.batch) * m * n;
 }
 
 /// The kernel behind the product that the epilogue stands for: it reads D again, and everything else that the fused one moves.
@@ -110,7 +112,7 @@ Cost libraryCost(const Kernel &kernel, const Configuration &configuration, const
             .bound = Bound::memory};
   if (!product.isPlain()) cost.seconds = analytic::libraryEpilogueUntriedFactor * (cost.seconds + secondsBehind(kernel, product, device));
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  else if (computeSeconds > memorySeconds) cost.bound = device.tensorFlops.contains(product.dtype) ? Bound::tensor : Bound::fma;
+  else if (computeSeconds > memorySeconds) cost.bound = device.tensorFlops.contains(product.types().a) ? Bound::tensor : Bound::fma;
   return cost;
 }
 

@@ -112,7 +112,8 @@ bool dropsOut(const Kernel &kernel) {
 }
 
 /// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent. Sixteen elements, in two
-/// accesses, where dropout is: columns 8 apart share Philox calls. `alsoAlong`: only operands that run along these too count.
+/// accesses, where dropout is: columns 8 apart share Philox calls; of 8-bit floats too, but not where a thread adds them up, since the
+/// sums of two results would not fit its registers. `alsoAlong`: only operands that run along these too count.
 std::vector<int> widthsAlong(const Kernel &kernel, int axis, const std::vector<int> &alsoAlong = {}) {
   int64_t largest = 1;
   for (int value : operandValues(kernel)) {
@@ -122,9 +123,12 @@ std::vector<int> widthsAlong(const Kernel &kernel, int axis, const std::vector<i
       largest = std::max(largest, sizeOf(kernel.values[value].dtype));
   }
   std::vector<int> result;
-  for (int width : widths)
+  const bool isNarrowSum = largest == 1 && accumulatorsOf(kernel) > 0;
+  for (int width : widths) {
+    if (isNarrowSum && width == 16) continue;
     if (width * largest <= (width == 16 && dropsOut(kernel) ? 2 : 1) * maximumAccessBytes && width <= kernel.axes[axis].extent)
       result.push_back(width);
+  }
   return result;
 }
 

@@ -189,7 +189,7 @@ private:
       const auto product = matrixProduct(kernel, configuration);
       if (!product) continue;
       if (!rows) {  // one subject: the layouts do not change the extents
-        rows = rowsFor(productSubject(kernel.values[static_cast<size_t>(kernel.inputs[0])].dtype, *product));
+        rows = rowsFor(productSubject(productTypes(kernel), *product));
         if (!rows) return;
         places = placesOf(*rows);
       }

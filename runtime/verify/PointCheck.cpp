@@ -1,6 +1,7 @@
 #include "runtime/verify/PointCheck.h"
 
 #include "kernel/Error.h"
+#include "kernel/reference/Rounding.h"
 
 #include <fmt/ranges.h>
 
@@ -97,7 +98,8 @@ CheckResult comparePlaces(const Kernel &kernel, size_t output, std::span<const P
   reference::PointEvaluator points(kernel, std::move(readers), options.dropout);
   CheckResult result;
   for (const Place &place : places) {
-    const reference::Point want = points.output(output, place);
+    reference::Point want = points.output(output, place);
+    want.value = reference::saturated(stored.type(), want.value);
     const double got = stored.at(place), bound = reference::tolerance(want, stored.type());
     const double error = std::abs(got - want.value);
     ++result.points;

@@ -6,6 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "kernel/InPlace.h"
+#include "kernel/reference/Rounding.h"
 #include "passes/Passes.h"
 #include "tests/emulate/Launch.h"
 #include "tests/emulate/Sampling.h"
@@ -54,11 +55,16 @@ double relativeTolerance(DType type) {
     return 0x1p-10;
   case DType::bf16:
     return 0x1p-7;
+  case DType::f8e4m3:
+    return 0x1p-4;
+  case DType::f8e5m2:
+    return 0x1p-3;
   default:
     return 1e-5;
   }
 }
-constexpr double absoluteTolerance = 1e-5;
+/// And of results near zero: half of the smallest 8-bit float.
+double absoluteTolerance(DType type) { return type == DType::f8e4m3 ? 0x1p-10 : 1e-5 + (type == DType::f8e5m2 ? 0x1p-17 : 0); }
 
 std::vector<Subject> subjectsOf(mlir::ModuleOp module, const std::string &dtype) {
   std::vector<Subject> subjects;
@@ -132,9 +138,10 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule, st
   if (!result.error.empty()) return result.error;
   for (size_t n = 0; n < result.outputs.size(); ++n) {
     const TensorValue &actual = result.outputs[n], &expected = subject.expected[n];
-    const double relative = relativeTolerance(subject.kernel.values[subject.kernel.outputs[n]].dtype);
+    const DType type = subject.kernel.values[subject.kernel.outputs[n]].dtype;
+    const double relative = relativeTolerance(type), absolute = absoluteTolerance(type);
     for (size_t at = 0; at < expected.elements.size(); ++at)
-      if (!(reference::elementDistance(actual.elements[at], expected.elements[at], absoluteTolerance, relative) <= 1))
+      if (!(reference::elementDistance(actual.elements[at], reference::saturated(type, expected.elements[at]), absolute, relative) <= 1))
         return fmt::format("output {} at [{}]: {} instead of {}", n,
                            fmt::join(reference::coordinatesOf(int64_t(at), expected.shape), ", "), actual.elements[at],
                            expected.elements[at]);

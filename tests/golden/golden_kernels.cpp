@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleFloat8.h"
 
 #include <fmt/format.h>
 
@@ -85,6 +86,13 @@ Golden hopperKeptGolden() {
   return {"product_bias_gelu_kept_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// Operands of 8 bits in two formats, with their scales and a bias.
+Golden hopperFloat8Golden() {
+  const Kernel kernel = samples::scaledFloat8Product({.m = 4096, .n = 1024, .k = 2048}, {DType::f8e4m3, DType::f8e5m2, DType::f16});
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {"scaled_product_hopper_f8", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// And on the tensor cores of sm_80.
 Golden ampereGolden() {
   const std::map<char, int64_t> extents{{'b', 7}, {'h', 16}, {'i', 1024}, {'j', 511}, {'p', 64}};
@@ -138,6 +146,7 @@ std::vector<Golden> goldens() {
       hopperNarrowGolden(true),
       hopperFusedGolden(),
       hopperKeptGolden(),
+      hopperFloat8Golden(),
       ampereGolden(),
   };
 }

@@ -6,6 +6,7 @@
 #include "tests/emulate/Sampling.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleFloat8.h"
 
 #include <fmt/format.h>
 
@@ -40,10 +41,14 @@ class Collector {
 public:
   explicit Collector(std::vector<Case> &cases) : cases(cases) {}
 
-  void add(const std::string &group, const Kernel &kernel, DType dtype, const Configuration &configuration) {
-    cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, nameOf(dtype), extentsText(kernel),
+  void add(const std::string &group, const Kernel &kernel, std::string_view types, const Configuration &configuration,
+           Inputs inputs = Inputs::usual) {
+    cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, types, extentsText(kernel),
                                  layoutsText(kernel, configuration), weft::describe(kernel, configuration.knobs)),
-                     kernel, configuration});
+                     kernel, configuration, inputs});
+  }
+  void add(const std::string &group, const Kernel &kernel, DType dtype, const Configuration &configuration, Inputs inputs = Inputs::usual) {
+    add(group, kernel, nameOf(dtype), configuration, inputs);
   }
 
   /// `count` configurations: kinds of knobs in turn, knobs and layouts drawn.
@@ -278,6 +283,62 @@ void addFused(Collector &collect) {
           collect.add("fused", kernel, dtype, one);
 }
 
+/// Views have rows of operands and results that start anywhere, or at 16 bytes with gaps between them.
+void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &types, const Configuration &configuration, int64_t padding) {
+  const Configuration views = emulate::asViews(kernel, configuration, padding);
+  if (!hopperProduct(kernel, views).product) return;
+  if (hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(views.knobs), findDevice("h200").sharedMemoryPerBlock).empty())
+    collect.add("float8-views", kernel, types, views);
+}
+
+/// Products of 8-bit floats: aligned, odd and tiny extents, members of a batch, results of every type; the same exactly on whole
+/// numbers; long sums.
+void addFloat8(Collector &collect) {
+  using samples::Float8Extents;
+  const HopperContractionKnobs family;
+  const Float8Extents several[] = {{.m = 512, .n = 768, .k = 512}, {.m = 1000, .n = 784, .k = 560}, {.b = 3, .m = 200, .n = 336, .k = 208},
+                                   {.b = 2, .m = 129, .n = 65, .k = 77}, {.m = 1, .n = 40, .k = 48}, {.m = 9, .n = 1, .k = 33},
+                                   {.m = 7, .n = 5, .k = 1}, {.b = 5, .m = 3, .n = 2, .k = 3}, {.m = 1, .n = 1, .k = 1000}};
+  for (const ProductTypes &types : samples::float8Types)
+    for (const Float8Extents &extents : several) {
+      const Kernel plain = samples::float8Product(extents, types), scaled = samples::scaledFloat8Product(extents, types);
+      const std::string name = nameOf(types);
+      const std::vector<Configuration> drawn = collect.drawFamily(plain, family, 8);
+      for (size_t n = 0; n < drawn.size(); ++n) {
+        collect.add("float8", plain, name, drawn[n]);
+        collect.add("float8-whole", plain, name, drawn[n], Inputs::whole);
+        addFloat8View(collect, plain, name, drawn[n], n % 2 == 0 ? 16 : 3);
+      }
+      for (const Configuration &one : collect.drawFamily(scaled, family, 4)) {
+        collect.add("float8", scaled, name, one);
+        collect.add("float8-whole", scaled, name, one, Inputs::whole);
+      }
+      for (const Configuration &one : collect.drawFamily(plain, ContractionKnobs{}, 2)) collect.add("float8", plain, name, one);
+    }
+  for (const ProductTypes &types : {samples::float8Types[0], samples::float8Types[1], samples::float8Types[4]})
+    for (const Float8Extents &extents : {Float8Extents{.m = 64, .n = 192, .k = 16384}, {.m = 130, .n = 70, .k = 65536},
+                                         {.m = 8, .n = 512, .k = 131072}, {.m = 33, .n = 17, .k = 100003}})
+      for (const Configuration &one : collect.drawFamily(samples::float8Product(extents, types), family, 4))
+        collect.add("float8-deep", samples::float8Product(extents, types), nameOf(types), one);
+}
+
+void addCasts(Collector &collect) {
+  for (const DType narrow : {DType::f8e4m3, DType::f8e5m2})
+    for (const DType wide : {DType::f32, DType::f16, DType::bf16, narrow == DType::f8e4m3 ? DType::f8e5m2 : DType::f8e4m3})
+      for (const auto &extents : {std::map<char, int64_t>{{'a', 3}, {'b', 17}, {'c', 33}}, {{'a', 4}, {'b', 64}, {'c', 128}}})
+        for (const auto &[from, to] : {std::pair(wide, narrow), {narrow, wide}}) {
+          const Kernel kernel = samples::castKernel(extents, "abc", from, to);
+          const std::string types = fmt::format("{}->{}", nameOf(from), nameOf(to));
+          for (const Configuration &one : collect.draw(kernel, 8)) collect.add("casts", kernel, types, one, Inputs::spread);
+        }
+  for (const DType narrow : {DType::f8e4m3, DType::f8e5m2})
+    for (const auto &extents : {std::map<char, int64_t>{{'a', 3}, {'b', 17}, {'c', 33}}, {{'a', 4}, {'b', 64}, {'c', 128}}}) {
+      const Kernel transpose = typed(samples::identityKernel(extents, "abc"), narrow), map = typed(samples::reluKernel(extents, "abc"), narrow);
+      for (const Configuration &one : collect.draw(transpose, 16)) collect.add("casts", transpose, narrow, one, Inputs::spread);
+      for (const Configuration &one : collect.draw(map, 8)) collect.add("casts", map, narrow, one, Inputs::spread);
+    }
+}
+
 void addContractions(Collector &collect) {
   const std::map<char, int64_t> odd{{'b', 2}, {'h', 3}, {'i', 33}, {'j', 17}, {'k', 65}, {'n', 127}, {'p', 5}, {'w', 9}};
   const Product products[] = {{"ik", "kn", "in"}, {"phi", "bji", "phbj"}, {"phbk", "phbj", "hbjk"}, {"hbjk", "whbk", "whbj"}, {"bik", "bkn", "bin"}};
@@ -292,6 +353,7 @@ void addContractions(Collector &collect) {
   addSplits(collect);
   addNarrow(collect);
   addFused(collect);
+  addFloat8(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);
@@ -317,6 +379,7 @@ std::vector<Case> allCases() {
   addLarge(collect);
   addLayouts(collect);
   addContractions(collect);
+  addCasts(collect);
   std::mt19937_64 random(23);
   for (size_t n = cases.size(); n > 1; --n) std::swap(cases[n - 1], cases[random() % n]);
   return cases;

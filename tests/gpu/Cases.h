@@ -8,10 +8,17 @@
 
 namespace weft::gputest {
 
+/// What inputs hold.
+///   usual   what the ops ask for (runtime/verify/KernelInputs.h)
+///   whole   whole numbers from -2 to 2: sums of some hundred products of them are exact, and so must the result be
+///   spread  of every order of magnitude that the type has, beyond it too
+enum class Inputs { usual, whole, spread };
+
 struct Case {
   std::string name;  ///< "extents/softmax_f16/k127 hbjk -> hbjk, vector 8 ..."
   Kernel kernel;
   Configuration configuration;
+  Inputs inputs = Inputs::usual;
 };
 
 /// Every case, in an order that mixes the groups, so that a run that stops early has seen something of each.
@@ -25,6 +32,10 @@ struct Case {
 ///   split         of sm_90a with k over the blocks of a cluster
 ///   fused         of sm_90a with what follows a contraction
 ///   ampere        the same from sm_80 on, ampere-views likewise
+///   casts         to and from 8-bit floats, of all orders of magnitude
+///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny extents, with scales; float8-views: padded
+///   float8-whole  the same on small whole numbers, exactly
+///   float8-deep   k of 16384 and more, also over the blocks of a cluster
 std::vector<Case> allCases();
 
 }  // namespace weft::gputest

@@ -49,21 +49,22 @@ void forEachElement(const std::vector<int64_t> &extents, const Layout &layout, V
 class Subject {
 public:
   explicit Subject(Kernel given, double spread = 1)
-      : kernel(std::move(given)), type(kernel.values[0].dtype), form(libraryForm(kernel).form.value()) {
+      : kernel(std::move(given)), type(kernel.values[size_t(kernel.outputs[0])].dtype), form(libraryForm(kernel).form.value()) {
     std::mt19937 random(17);
     std::uniform_real_distribution<double> uniform(-spread, spread);
     for (size_t input = 0; input < kernel.inputs.size(); ++input) {
       values.emplace_back(size_t(kernel.elements(kernel.inputs[input])));
-      for (double &value : values.back()) value = reference::roundTo(type, uniform(random));
+      for (double &value : values.back()) value = reference::roundTo(typeOfInput(input), uniform(random));
     }
     evaluate();
   }
   Subject(const Subject &) = delete;
 
   std::vector<std::byte> stored(size_t input, const Layout &layout) const {
-    std::vector<std::byte> bytes(values[input].size() * size_t(sizeOf(type)));
+    const DType own = typeOfInput(input);
+    std::vector<std::byte> bytes(values[input].size() * size_t(sizeOf(own)));
     forEachElement(extentsOf(kernel, kernel.inputs[input]), layout, [&](int64_t index, int64_t offset, auto) {
-      reference::storeElement(type, &bytes[size_t(offset * sizeOf(type))], values[input][size_t(index)]);
+      reference::storeElement(own, &bytes[size_t(offset * sizeOf(own))], values[input][size_t(index)]);
     });
     return bytes;
   }
@@ -96,10 +97,12 @@ public:
   const std::vector<reference::Point> &expectedOf(size_t output) const { return expected[output]; }
 
   const Kernel kernel;
-  const DType type;
+  const DType type;  ///< of the outputs
   const LibraryForm form;
 
 private:
+  DType typeOfInput(size_t input) const { return kernel.values[size_t(kernel.inputs[input])].dtype; }
+
   void evaluate() {
     std::vector<reference::ElementReader> readers;
     for (size_t input = 0; input < kernel.inputs.size(); ++input)
@@ -132,6 +135,13 @@ public:
       cuda::upload(inputs.back().address(), bytes);
     }
     for (const int output : subject.kernel.outputs) outputs.emplace_back(subject.kernel.bytes(output) + 2 * guardBytes);
+  }
+
+  /// Of operands of 8-bit floats, on the device.
+  void setScales(float a, float b) {
+    const float both[] = {a, 0, 0, 0, b, 0, 0, 0};  // each at a multiple of 16 bytes
+    scales = cuda::Buffer(sizeof both);
+    cuda::upload(scales.address(), std::as_bytes(std::span(both)));
   }
 
   /// Poisons, runs, and returns the bytes of every output; fails if bytes around one changed.
@@ -178,12 +188,14 @@ private:
     const LibraryForm &form = subject.form;
     const std::vector<int> &operands = subject.kernel.body[0].operands;
     return {.a = of(operands[0]), .b = of(operands[1]), .result = of(form.result), .residual = of(form.residual),
-            .auxiliary = of(form.auxiliary), .vector = of(form.bias >= 0 ? form.bias : form.gradient)};
+            .auxiliary = of(form.auxiliary), .vector = of(form.bias >= 0 ? form.bias : form.gradient),
+            .scaleA = scales.bytes() ? scales.address() : 0, .scaleB = scales.bytes() ? scales.address() + 16 : 0};
   }
 
   const Subject &subject;
   const Configuration configuration;
   std::vector<cuda::Buffer> inputs, outputs;
+  cuda::Buffer scales;
   cuda::Stream stream;
 };
 

@@ -3,7 +3,7 @@
 #include "kernel/Error.h"
 #include "tests/gpu/Gpu.h"
 #include "tests/gpu/LibrarySubject.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleFloat8.h"
 
 using namespace weft;
 using namespace weft::gpu;
@@ -96,6 +96,39 @@ TEST_CASE("every algorithm of the list is made again from its attributes, and re
         CHECK(placed.wrong(first) == 0);
         CHECK(placed.run(product) == first);
       }
+    }
+}
+
+TEST_CASE("products of 8-bit floats: every pair of formats that the library takes, sums in the tensor cores and promoted, with scales") {
+  const ProductTypes pairs[] = {{DType::f8e4m3, DType::f8e4m3, DType::f16}, {DType::f8e4m3, DType::f8e4m3, DType::bf16},
+                                {DType::f8e4m3, DType::f8e4m3, DType::f32}, {DType::f8e4m3, DType::f8e5m2, DType::f16},
+                                {DType::f8e5m2, DType::f8e4m3, DType::bf16}};
+  for (const ProductTypes &types : pairs)
+    for (const samples::Float8Extents &extents : {samples::Float8Extents{.m = 48, .n = 64, .k = 80}, {.m = 1000, .n = 784, .k = 560},
+                                                  {.b = 3, .m = 33, .n = 48, .k = 256}}) {
+      const Kernel kernel = samples::float8Product(extents, types);
+      const Subject subject(kernel, 4);
+      int layouts = 0;
+      for (const Configuration &configuration : libraryConfigurations(kernel)) {
+        INFO(nameOf(types) << " " << extents.b << " x " << extents.m << " x " << extents.n << " x " << extents.k);
+        INFO(layoutsText(configuration));
+        LibraryProduct problem = libraryProduct(kernel, configuration);
+        Placed placed(subject, configuration);
+        for (const bool promotesSums : {false, true}) {
+          problem.promotesSums = promotesSums;
+          const PreparedProduct product = library().prepare(problem, LibraryKnobs{}, kernel.name);
+          CHECK(placed.wrong(product) == 0);
+        }
+        problem.promotesSums = false;
+        const PreparedProduct product = library().prepare(problem, LibraryKnobs{}, kernel.name);
+        const auto plain = placed.run(product);
+        placed.setScales(8, 0.125f);  // the same product: neither loses a bit
+        CHECK(placed.run(product) == plain);
+        placed.setScales(0.5f, 0.25f);
+        CHECK(placed.run(product) != plain);
+        ++layouts;
+      }
+      CHECK(layouts > 0);
     }
 }
 

@@ -2,6 +2,7 @@
 // Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
 #include "kernel/Device.h"
 #include "kernel/Error.h"
+#include "kernel/reference/Rounding.h"
 #include "runtime/Build.h"
 #include "runtime/Driver.h"
 #include "runtime/verify/KernelInputs.h"
@@ -102,16 +103,50 @@ std::string checkNotNumbers(const Kernel &kernel, const std::vector<TensorImage>
   return {};
 }
 
+/// Of whole numbers: each result is the exact one, rounded once.
+std::string checkExactly(const Kernel &kernel, const std::vector<TensorImage> &inputs, const std::vector<TensorImage> &outputs,
+                         const runtime::CheckOptions &options, int64_t &count) {
+  std::vector<reference::ElementReader> readers;
+  for (const TensorImage &input : inputs) readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
+  reference::PointEvaluator points(kernel, std::move(readers), options.dropout);
+  for (size_t output = 0; output < outputs.size(); ++output)
+    for (const std::vector<int64_t> &place : runtime::samplePoints(kernel, output, options)) {
+      const double want = reference::roundTo(outputs[output].type(), points.output(output, place).value), got = outputs[output].at(place);
+      ++count;
+      if (got != want) return fmt::format("output {} at [{}]: {} instead of exactly {}", output, fmt::join(place, ", "), got, want);
+    }
+  for (size_t output = 0; output < outputs.size(); ++output)
+    if (!outputs[output].intactAround()) return fmt::format("writes outside output {}", output);
+  return {};
+}
+
+/// Inputs of a case.
+void fillInputs(const Kernel &kernel, Inputs kind, std::vector<TensorImage> &inputs) {
+  constexpr uint64_t seed = 7;
+  const std::vector<runtime::InputRule> rules = runtime::inputRules(kernel);
+  for (size_t n = 0; n < inputs.size(); ++n) {
+    const bool isWhole = kind == Inputs::whole && rules[n].kind == runtime::InputRule::Kind::real;
+    runtime::fillInput(inputs[n], isWhole ? runtime::InputRule{runtime::InputRule::Kind::integer, -2, 2} : rules[n], seed, n);
+    if (kind != Inputs::spread) continue;
+    const TensorImage bells = inputs[n];
+    constexpr int64_t least = -18, orders = 37;  // 2^-18 to 2^18
+    const std::vector<int64_t> &shape = bells.shape();
+    inputs[n].fill([&](int64_t at) {
+      std::vector<int64_t> place(shape.size());
+      int64_t rest = at;
+      for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) place[d] = rest % shape[d];
+      return std::ldexp(bells.at(place), int(least + at * 7 % orders));
+    });
+  }
+}
+
 /// Empty, or what is wrong.
 std::string runCase(const Built &built, const Options &options, const runtime::cuda::Stream &stream, runtime::CheckResult &result) {
   const Kernel &kernel = built.one->kernel;
   const Configuration &configuration = built.one->configuration;
   std::vector<TensorImage> inputs, outputs;
-  const std::vector<runtime::InputRule> rules = runtime::inputRules(kernel);
-  for (size_t n = 0; n < kernel.inputs.size(); ++n) {
-    inputs.emplace_back(kernel, kernel.inputs[n], configuration.inputs[n]);
-    runtime::fillInput(inputs.back(), rules[n], 7, n);
-  }
+  for (size_t n = 0; n < kernel.inputs.size(); ++n) inputs.emplace_back(kernel, kernel.inputs[n], configuration.inputs[n]);
+  fillInputs(kernel, built.one->inputs, inputs);
   for (size_t n = 0; n < kernel.outputs.size(); ++n) outputs.emplace_back(kernel, kernel.outputs[n], configuration.outputs[n]);
   if (options.notNumbers) plantNotNumbers(inputs);
   const RunOptions run{.dropout = {.seed = 0x123456789abcdefull, .step = 3}, .leaveUninitialized = options.leaveUninitialized};
@@ -123,6 +158,7 @@ std::string runCase(const Built &built, const Options &options, const runtime::c
     if (!std::equal(inputs[n].bytes().begin(), inputs[n].bytes().end(), after[n].bytes().begin()))
       return fmt::format("input {} or the bytes around it changed", n);
   if (options.notNumbers) return checkNotNumbers(kernel, inputs, outputs, check, result.points);
+  if (built.one->inputs == Inputs::whole) return checkExactly(kernel, inputs, outputs, check, result.points);
   result = runtime::checkOutputs(kernel, inputs, outputs, check);
   return runtime::describe(result);
 }

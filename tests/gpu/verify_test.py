@@ -24,6 +24,28 @@ module {
 }
 '''
 
+# Operands of 8 bits with the scales of both; a result that is quantized again.
+FLOAT8 = '''!bji = tensor<2x40x64xf8E4M3FN, #weft.axes<b, j, i>>
+!ui = tensor<48x64xf8E5M2, #weft.axes<u, i>>
+!bju = tensor<2x40x48xf32, #weft.axes<b, j, u>>
+!narrow = tensor<2x40x48xf8E4M3FN, #weft.axes<b, j, u>>
+!u = tensor<48xf16, #weft.axes<u>>
+!half = tensor<2x40x48xf16, #weft.axes<b, j, u>>
+!s = tensor<f32, #weft.axes<>>
+module {
+  weft.graph @scaled(%x: !bji, %w: !ui {weft.parameter}, %x_scale: !s, %w_scale: !s {weft.parameter}, %bias: !u {weft.parameter}) -> (!half, !narrow) {
+    %c = weft.contract "bji,ui->bju" %x, %w : !bji, !ui -> !bju
+    %d = weft.mul %c, %x_scale along () : !bju, !s
+    %e = weft.mul %d, %w_scale along () : !bju, !s
+    %f = weft.bias %e, %bias along (u) : !bju, !u
+    %g = weft.cast %f : !bju -> !half
+    %r = weft.relu %g : !half
+    %q = weft.cast %r : !half -> !narrow
+    weft.return %g, %q : !half, !narrow
+  }
+}
+'''
+
 
 class Runner:
     def __init__(self, commands, folder):
@@ -59,6 +81,7 @@ def main():
         runner.weft('import', *ENCODER, '-o', 'layer.mlir')
         (runner.folder / 'config.json').write_text(json.dumps(CONFIG))
         (runner.folder / 'unknown.mlir').write_text(UNKNOWN)
+        (runner.folder / 'float8.mlir').write_text(FLOAT8)
         failures = list(filter(None, [
             runner.check('mlir', 'layer.mlir'),
             runner.check('stacked', 'layer.mlir', '--stacking', 'three', '--no-library'),
@@ -66,6 +89,8 @@ def main():
             runner.check('preset', *ENCODER),
             runner.check('decomposed', *ENCODER, '--attention', 'decomposed'),
             runner.check('unknown', 'unknown.mlir'),
+            runner.check('float8', 'float8.mlir'),
+            runner.check('float8-ours', 'float8.mlir', '--no-library'),
         ]))
     print('\n'.join(failures) or 'every kernel and every whole plan agrees')
     return 1 if failures else 0

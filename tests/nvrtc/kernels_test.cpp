@@ -11,6 +11,7 @@
 #include "runtime/Build.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleFloat8.h"
 
 #include <fmt/format.h>
 
@@ -235,6 +236,39 @@ TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of 
       });
     }
   batch.buildAndCheck(2 * 2 * 6, 1);
+}
+
+TEST_CASE("products of 8-bit floats on sm_90a: every tile, every pair of formats, results of 16 and 32 bits, rows that start anywhere") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
+    addOrientations(batch, "product", samples::float8Product({.m = m, .n = n, .k = 2048}, samples::float8Types[0]), seen);
+  CHECK(seen.size() == 10);  // tiles: both operands lie along k
+  for (const ProductTypes &types : samples::float8Types) {
+    const std::string name = nameOf(types);
+    addOrientations(batch, name, samples::float8Product({.m = 4096, .n = 4096, .k = 4096}, types), seen);
+    batch.addSamples(name + " odd", samples::float8Product({.b = 2, .m = 1001, .n = 777, .k = 555}, types), findDevice("h200"), 6);
+    batch.addSamples(name + " scaled", samples::scaledFloat8Product({.b = 3, .m = 1000, .n = 784, .k = 560}, types), findDevice("h200"), 4);
+  }
+  std::set<std::string> split;
+  addOrientations(batch, "split", samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[0]), split, true);
+  addOrientations(batch, "split", samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[2]), split, true);
+  batch.buildAndCheck(50, 1);
+}
+
+TEST_CASE("loop kernels and transposes of 8-bit floats") {
+  Batch batch;
+  for (const DType narrow : {DType::f8e4m3, DType::f8e5m2}) {
+    for (const DType wide : {DType::f32, DType::f16, DType::bf16}) {
+      batch.addSamples("narrow", samples::castKernel({{'b', 3}, {'j', 512}, {'i', 1000}}, "bji", wide, narrow), findDevice("h200"), 6);
+      batch.addSamples("widen", samples::castKernel({{'b', 3}, {'j', 512}, {'i', 1000}}, "bji", narrow, wide), findDevice("h200"), 6);
+    }
+    Kernel transpose = samples::identityKernel({{'a', 7}, {'b', 33}, {'c', 256}}, "abc");
+    for (Value &value : transpose.values) value.dtype = narrow;
+    batch.addSamples("transpose", transpose, findDevice("h200"), 8);
+    for (const examples::Example &example : examples::loopExamples(narrow, 0)) batch.addSamples(example.name, example.kernel, findDevice("h200"), 2);
+  }
+  batch.buildAndCheck(100);
 }
 
 TEST_CASE("tensor-core contractions of sm_90a with epilogues") {

@@ -2,11 +2,13 @@
 // their price against cuBLASLt's and against figures measured on an H200.
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleFloat8.h"
 
 #include <catch2/catch.hpp>
 
@@ -75,7 +77,7 @@ TEST_CASE("why other contractions and targets have none") {
   CHECK(ofFamily(plain, findDevice("a100")).empty());
   Kernel f32 = plain;
   for (Value &value : f32.values) value.dtype = DType::f32;
-  CHECK(exclusion(f32) == "element type f32; f16 and bf16 are taken");
+  CHECK(exclusion(f32) == "element type f32; f16, bf16 and products of f8e4m3 and f8e5m2 are taken");
   Kernel mixed = plain;
   mixed.values[2].dtype = DType::f32;
   CHECK(exclusion(mixed).find("one element type") != std::string::npos);
@@ -297,6 +299,82 @@ TEST_CASE("epilogues that the registers have no room for") {
     }
   };
   CHECK_THROWS_WITH(emitted(), Catch::Contains("192 sums a thread"));
+}
+
+TEST_CASE("8-bit floats: operands along k alone, results of 16 and 32 bits") {
+  for (const ProductTypes &types : float8Types) {
+    const Kernel kernel = float8Product({.b = 2, .m = 40, .n = 48, .k = 80}, types);
+    const std::vector<Configuration> all = ofFamily(kernel);
+    INFO(nameOf(types));
+    CHECK(!all.empty());
+    std::set<bool> orders;
+    for (const Configuration &one : all) {
+      const HopperProduct product = *hopperProduct(kernel, one).product;
+      CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine && product.b.isByEngine));
+      CHECK(product.isByEngine == (types.c != DType::f32));
+      CHECK((product.depth() == 128 && hopperSlices(product) == 1));
+      orders.insert(product.isSwapped);
+      const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
+      CHECK(emitted.text.find("weft::hopper::Elements<") != std::string::npos);
+      for (const Parameter &parameter : emitted.parameters)
+        if (parameter.map && isFloat8(parameter.map->dtype)) CHECK(parameter.map->box[0] == 128);
+    }
+    CHECK(orders.size() == 2);
+  }
+}
+
+TEST_CASE("why other contractions of 8-bit floats have none") {
+  const Kernel kernel = float8Product({.m = 64, .n = 48, .k = 80}, float8Types[0]);
+  Configuration outer{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = HopperContractionKnobs{}};
+  outer.inputs[1].order = {0, 2, 1};
+  CHECK(hopperProduct(kernel, outer).refusal == "operand B is not contiguous along k; products of a warpgroup take f8e4m3 in no other order");
+  CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"), Catch::Contains("operand B is not contiguous along k"));
+  CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f8e4m3, DType::f8e4m3})) == "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
+  CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f16, DType::f16})) ==
+        "'a' is f8e4m3, the result f16; a product of a warpgroup has one element type here");
+  CHECK(exclusion(kernel, findDevice("a100")) == "sm_80 has no products of a warpgroup; sm_90a has");
+  const bool isPlainThere = std::ranges::any_of(enumerate(kernel, findDevice("a100")).legal, [](const Configuration &one) {
+    return std::holds_alternative<ContractionKnobs>(one.knobs);
+  });
+  CHECK(isPlainThere);
+}
+
+TEST_CASE("8-bit rows that start anywhere, and single columns of k, are copied by threads") {
+  const auto engines = [](int64_t m, int64_t n, int64_t k, const ProductTypes &types) {
+    const Configuration one{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = HopperContractionKnobs{}};
+    const HopperProduct product = *hopperProduct(float8Product({.m = m, .n = n, .k = k}, types), one).product;
+    return std::vector<bool>{product.a.isByEngine, product.b.isByEngine, product.isByEngine};
+  };
+  CHECK(engines(33, 40, 48, float8Types[0]) == std::vector<bool>{true, true, true});
+  CHECK(engines(33, 40, 40, float8Types[0]) == std::vector<bool>{false, false, true});
+  CHECK(engines(33, 41, 48, float8Types[0]) == std::vector<bool>{true, true, false});
+  CHECK(engines(33, 40, 1, float8Types[0]) == std::vector<bool>{false, false, true});
+  CHECK(engines(1, 40, 40, float8Types[0]) == std::vector<bool>{true, false, true});
+}
+
+TEST_CASE("scales of 8-bit floats are scalars of the epilogue, read once") {
+  const Kernel kernel = scaledFloat8Product({.m = 256, .n = 512, .k = 1024}, float8Types[1]);
+  const ContractionRegion region = *contractionRegion(kernel).region;
+  REQUIRE(region.inputs.size() == 3);
+  CHECK((region.inputs[0].role == EpilogueRole::scalar && region.inputs[1].role == EpilogueRole::scalar));
+  for (const Configuration &one : ofFamily(kernel)) {
+    const std::string text = codegen::emit(kernel, one, "sm_90a").readable;
+    CHECK(text.find("const float scale_a_v = weft::loadOne(scale_a);") < text.find("const auto finish"));
+  }
+}
+
+TEST_CASE("products of 8-bit floats take half the time of as many halves, and have rows of their own") {
+  const auto best = [](const Kernel &kernel) {
+    double least = 1e9;
+    for (const Configuration &one : ofFamily(kernel)) least = std::min(least, microseconds(kernel, one));
+    return least;
+  };
+  const Kernel narrow = float8Product({.m = 4096, .n = 4096, .k = 4096}, float8Types[0]);
+  CHECK(best(narrow) == Approx(bestMicroseconds(4096, 4096, 4096) / 2).epsilon(0.1));
+  CHECK(subjectOf(narrow, ofFamily(narrow).front()).text == "product f8e4m3,f8e4m3->f16 1 x 4096 x 4096 x 4096");
+  for (const ProductTypes &types : float8Types) CHECK(parseProductTypes(nameOf(types)) == types);
+  CHECK(parseProductTypes("f16") == ProductTypes{DType::f16, DType::f16, DType::f16});
+  for (const char *text : {"f8e4m3,f16", "f8e4m3->f16", "", "f8,f8->f16"}) CHECK(!parseProductTypes(text));
 }
 
 TEST_CASE("an operand of the result's shape takes two staged panels") {

@@ -5,6 +5,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/Artifact.h"
+#include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SampleKernels.h"
 
 #include <catch2/catch.hpp>
@@ -66,6 +67,29 @@ TEST_CASE("refusals of the library name what it does not take") {
   Device without = h200();
   without.libraryProducts = false;
   CHECK(exclusion(typedContraction(DType::f16, DType::f16, DType::f16), without) == "library products are switched off");
+}
+
+TEST_CASE("products of 8-bit floats: along k, in whole 16 bytes, and not two of f8e5m2") {
+  const auto answer = [](const samples::Float8Extents &extents, const ProductTypes &types, const std::vector<int> &orderOfB = {0, 1, 2}) {
+    const Kernel kernel = float8Product(extents, types);
+    Configuration one{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
+    one.inputs[1].order = orderOfB;
+    return asLibraryProduct(kernel, libraryForm(kernel).form.value(), one);
+  };
+  const ProductTypes good{DType::f8e4m3, DType::f8e5m2, DType::bf16};
+  CHECK(answer({.m = 1000, .n = 784, .k = 560}, good).product->types() == good);
+  CHECK(answer({.b = 3, .m = 9, .n = 16, .k = 32}, good).product->types() == good);
+  CHECK(answer({.m = 64, .n = 64, .k = 64}, {DType::f8e5m2, DType::f8e5m2, DType::f16}).refusal == "both operands are f8e5m2; the library takes one");
+  CHECK(answer({.m = 64, .n = 64, .k = 64}, good, {0, 2, 1}).refusal.find("operand B is not contiguous along k") != std::string::npos);
+  for (const samples::Float8Extents &extents : {samples::Float8Extents{.m = 64, .n = 64, .k = 40}, {.m = 64, .n = 63, .k = 64}})
+    CHECK(answer(extents, good).refusal.find("no multiple of 16 bytes") != std::string::npos);
+  CHECK(exclusion(typedContraction(DType::f8e4m3, DType::f16, DType::f16), h200()) ==
+        "'x' is f8e4m3, the result f16; a library product has one element type");
+  LibraryProduct product;
+  product.setTypes(good);
+  CHECK((product.dtype == DType::bf16 && product.types() == good));
+  product.setTypes({DType::f16, DType::f16, DType::f16});
+  CHECK(!product.operands);
 }
 
 TEST_CASE("without a profile, the library chooses the algorithm at load") {
@@ -266,6 +290,30 @@ TEST_CASE("a plan keeps its library products") {
   runtime::Plan without = plan;
   without.kernels[0].library.reset();
   CHECK(runtime::planFromJson(runtime::toJson(without), "plan.json") == without);
+}
+
+TEST_CASE("a plan's library product of 8-bit floats names the types of its operands and of its result") {
+  runtime::Plan plan = planOfProduct();
+  const auto shape = [&](int tensor, const char *dtype, std::vector<int64_t> extents) {
+    runtime::PlanTensor &one = plan.tensors[size_t(tensor)];
+    one.dtype = dtype, one.extents = extents, one.strides = {extents[1], 1};
+    one.bytes = extents[0] * extents[1] * sizeOf(*parseDType(dtype));
+  };
+  shape(0, "f8e4m3", {4, 32});
+  shape(1, "f8e5m2", {8, 32});
+  shape(2, "f16", {4, 8});
+  plan.kernels[0].library->dtype = "f8e4m3,f8e5m2->f16";
+  plan.kernels[0].library->shape = {.m = 4, .n = 8, .k = 32, .strideAm = 32, .strideAk = 1, .strideBk = 1, .strideBn = 32,
+                                    .strideCm = 8, .strideCn = 1};
+  CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
+  CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK(runtime::libraryProduct(*plan.kernels[0].library).types() == ProductTypes{DType::f8e4m3, DType::f8e5m2, DType::f16});
+  runtime::Plan exchanged = plan;
+  std::swap(exchanged.tensors[0].dtype, exchanged.tensors[1].dtype);
+  CHECK_THROWS_WITH(runtime::verifyProducts(exchanged, "plan.json"), Catch::Contains("x is f8e5m2, not f8e4m3"));
+  exchanged.kernels[0].library->dtype = "f8e5m2,f16->f16";
+  CHECK_THROWS_WITH(runtime::verify(exchanged, "plan.json"), Catch::Contains("takes two of its own type, or two of 8 bits"));
 }
 
 TEST_CASE("plans with broken library products are refused by name") {

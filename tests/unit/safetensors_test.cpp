@@ -54,6 +54,8 @@ TEST_CASE("what is written is read back, aligned, for every element type") {
   const TemporaryTestFolder folder;
   std::vector<TensorToWrite> tensors{weights, bias, {.name = "empty", .dtype = DType::f64, .shape = {0, 4}, .elements = {}},
                                      {.name = "scalar", .dtype = DType::bf16, .shape = {}, .elements = counting(2)},
+                                     {.name = "narrow", .dtype = DType::f8e4m3, .shape = {3}, .elements = counting(3)},
+                                     {.name = "coarse", .dtype = DType::f8e5m2, .shape = {2, 2}, .elements = counting(4)},
                                      {.name = "ids", .dtype = DType::i32, .shape = {2}, .elements = counting(8)},
                                      {.name = "mask", .dtype = DType::i1, .shape = {5}, .elements = counting(5)}};
   writeSafetensors(folder / "t.safetensors", tensors);
@@ -65,6 +67,8 @@ TEST_CASE("what is written is read back, aligned, for every element type") {
     CHECK(file.read(tensor.name) == tensor.elements);
   }
   CHECK(file.entries().at("wq").dtype == "F16");
+  CHECK(file.entries().at("narrow").dtype == "F8_E4M3");
+  CHECK(file.entries().at("coarse").dtype == "F8_E5M2");
   CHECK(file.entries().at("wq").begin % 8 == 0);
 }
 

@@ -36,7 +36,7 @@ runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry, const
   };
   const ProductInputs inputs = productInputs(kernel);
   runtime::PlanLibraryProduct result{.a = entry.inputs.at(inputs.a), .b = entry.inputs.at(inputs.b), .c = tensorOf(form.result),
-                                     .dtype = std::string(nameOf(product.dtype)), .alpha = product.alpha, .shape = product.shape};
+                                     .dtype = nameOf(product.types()), .alpha = product.alpha, .shape = product.shape};
   if (!product.isPlain())
     result.epilogue = {.kind = std::string(traitsOf(product.epilogue).name), .beta = product.beta, .residual = tensorOf(form.residual),
                        .auxiliary = tensorOf(form.auxiliary), .bias = tensorOf(form.bias), .gradient = tensorOf(form.gradient),

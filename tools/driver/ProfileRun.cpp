@@ -60,6 +60,7 @@ runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuratio
     job.inputBytes.push_back(spanBytes(kernel, kernel.inputs[i], configuration.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
     if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
+    job.readsFloat8 = job.readsFloat8 || isFloat8(type);
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i) job.outputBytes.push_back(spanBytes(kernel, kernel.outputs[i], configuration.outputs[i]));
   return job;
