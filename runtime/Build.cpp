@@ -1,4 +1,4 @@
-// build(): looks every kernel up in the cache, gives the rest to worker processes, and keeps what they made.
+// BuildSession: looks every kernel up in the cache, gives the rest to worker processes, and keeps what they made.
 #include "runtime/Build.h"
 
 #include "kernel/Error.h"
@@ -30,24 +30,41 @@ void describe(BuildResult &result, const std::string &entry) {
   result.staticSharedBytes = report.staticSharedBytes;
 }
 
-/// One call of build(): requests with equal keys share one job.
-class Builder {
-public:
-  Builder(const std::vector<BuildRequest> &requests, const BuildOptions &options)
-      : requests(requests), options(options), nvrtc(requireNvrtc()), results(requests.size()) {
-    if (options.useCache) cache.emplace(cacheFolder(), [this](const std::string &text) { note(text); });
-  }
+PoolOptions poolOptions(const BuildOptions &options) {
+  return {.executable = options.workerExecutable.empty() ? "/proc/self/exe" : options.workerExecutable,
+          .workers = options.workers > 0 ? options.workers : workerCount(),
+          .timeoutSeconds = options.timeoutSeconds,
+          .cancelled = options.cancelled};
+}
 
-  std::vector<BuildResult> run() {
+}  // namespace
+
+struct BuildSession::State {
+  explicit State(BuildOptions given) : options(std::move(given)), nvrtc(requireNvrtc()), pool(poolOptions(options)) {
+    if (options.useCache)
+      cache.emplace(cacheFolder(), [this](const std::string &text) {
+        if (options.note) options.note(text);
+      });
+  }
+  const BuildOptions options;
+  const NvrtcLocation nvrtc;
+  std::optional<Cache> cache;
+  WorkerPool pool;
+};
+
+namespace {
+
+/// One lot: requests with equal keys share one job.
+class Lot {
+public:
+  Lot(const std::vector<BuildRequest> &requests, const BuildOptions &options, const NvrtcLocation &nvrtc, std::optional<Cache> &cache)
+      : requests(requests), options(options), nvrtc(nvrtc), cache(cache), results(requests.size()) {}
+
+  std::vector<BuildResult> run(WorkerPool &pool) {
     for (size_t i = 0; i < requests.size(); ++i)
       lookUp(i);
-    const PoolOptions pool{
-        .executable = options.workerExecutable.empty() ? "/proc/self/exe" : options.workerExecutable,
-        .workers = options.workers > 0 ? options.workers : workerCount(),
-        .timeoutSeconds = options.timeoutSeconds,
-        .cancelled = options.cancelled};
     try {
-      runJobs(jobs, pool, [this](size_t job, JobOutcome outcome) { finish(job, std::move(outcome)); });
+      pool.run(jobs, [this](size_t job, JobOutcome outcome) { finish(job, std::move(outcome)); });
     } catch (const std::system_error &error) {
       throw Error::checkFailed("{}", error.what());
     }
@@ -57,10 +74,6 @@ public:
   }
 
 private:
-  void note(const std::string &text) const {
-    if (options.note) options.note(text);
-  }
-
   void lookUp(size_t index) {
     const BuildRequest &request = requests[index];
     WorkerRequest job = workerRequest(request, options, nvrtc);
@@ -125,8 +138,8 @@ private:
 
   const std::vector<BuildRequest> &requests;
   const BuildOptions &options;
-  const NvrtcLocation nvrtc;
-  std::optional<Cache> cache;
+  const NvrtcLocation &nvrtc;
+  std::optional<Cache> &cache;
   std::vector<BuildResult> results;
   std::vector<WorkerRequest> jobs;
   std::vector<std::map<std::string, std::string>> partsOfJob;
@@ -137,8 +150,17 @@ private:
 
 }  // namespace
 
+BuildSession::BuildSession(BuildOptions options) : state(std::make_unique<State>(std::move(options))) {}
+BuildSession::~BuildSession() = default;
+
+std::vector<BuildResult> BuildSession::build(const std::vector<BuildRequest> &requests) {
+  return Lot(requests, state->options, state->nvrtc, state->cache).run(state->pool);
+}
+
+size_t BuildSession::workersStarted() const { return state->pool.started(); }
+
 std::vector<BuildResult> build(const std::vector<BuildRequest> &requests, const BuildOptions &options) {
-  return Builder(requests, options).run();
+  return BuildSession(options).build(requests);
 }
 
 std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request, const BuildOptions &options) {

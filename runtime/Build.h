@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,6 +63,25 @@ inline constexpr const char *cancelledError = "cancelled";
 
 /// One result per request, in order. Never throws for bad kernel text; throws Error(unsupported) when there is no NVRTC.
 std::vector<BuildResult> build(const std::vector<BuildRequest> &requests, const BuildOptions &options);
+
+/// Lot after lot with the same options: NVRTC is looked for once, and worker processes are kept from one lot to the next. They end
+/// with the thread that built the last one. Throws Error(unsupported) when there is no NVRTC.
+class BuildSession {
+public:
+  explicit BuildSession(BuildOptions options);
+  ~BuildSession();
+  BuildSession(const BuildSession &) = delete;
+  BuildSession &operator=(const BuildSession &) = delete;
+
+  /// As the function of this name.
+  std::vector<BuildResult> build(const std::vector<BuildRequest> &requests);
+  /// Worker processes started so far.
+  size_t workersStarted() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
 
 /// The hidden argument that makes an executable a worker.
 inline constexpr const char *buildWorkerArgument = "--weft-build-worker";

@@ -53,10 +53,8 @@ public:
   }
   ~WorkerProcess() {
     close(socket);
-    if (process > 0) {
-      kill(process, SIGKILL);
-      waitForExit();
-    }
+    terminate();
+    if (process > 0) waitForExit();
     close(messages);
   }
   WorkerProcess(const WorkerProcess &) = delete;
@@ -90,7 +88,9 @@ public:
     return std::nullopt;
   }
 
-  void terminate() { kill(process, SIGKILL); }
+  void terminate() {
+    if (process > 0) kill(process, SIGKILL);
+  }
 
   /// Waits for a process that has closed its socket, and says how it ended, with the last words it printed.
   std::string describeEnd() {
@@ -153,30 +153,60 @@ private:
   FrameBuffer frames;
 };
 
-class Pool {
-public:
-  Pool(const std::vector<WorkerRequest> &jobs, const PoolOptions &options,
-       const std::function<void(size_t, JobOutcome)> &finished)
-      : jobs(jobs), options(options), finished(finished) {}
+}  // namespace
 
-  void run() {
-    workers.resize(size_t(std::clamp<int64_t>(int64_t(jobs.size()), 0, options.workers)));
+class WorkerPool::Crew {
+public:
+  explicit Crew(PoolOptions options) : options(std::move(options)), workers(size_t(std::max(1, this->options.workers))) {}
+  ~Crew() { endAll(); }
+  Crew(const Crew &) = delete;
+  Crew &operator=(const Crew &) = delete;
+
+  /// `jobs` and `finished` live until this returns.
+  void run(const std::vector<WorkerRequest> &newJobs, const std::function<void(size_t, JobOutcome)> &newFinished) {
+    jobs = &newJobs;
+    finished = &newFinished;
+    nextJob = 0;
+    try {
+      serveAll();
+    } catch (...) {
+      endAll();
+      throw;
+    }
+    if (isCancelled()) endAll();
+  }
+
+  size_t started = 0;
+
+private:
+  void serveAll() {
     while (!isCancelled()) {
       for (std::unique_ptr<WorkerProcess> &worker : workers)
-        while (nextJob < jobs.size() && (!worker || !worker->job))
+        while (nextJob < jobs->size() && (!worker || !worker->job))
           start(worker);
       if (std::ranges::none_of(workers, [](const auto &worker) { return worker && worker->job; })) return;
       waitForEvents();
     }
   }
 
-private:
+  /// A worker in the middle of a job cannot take another run's. All are told before the first is waited for: memory of this size
+  /// takes a process a while to give back.
+  void endAll() {
+    for (const std::unique_ptr<WorkerProcess> &worker : workers)
+      if (worker) worker->terminate();
+    for (std::unique_ptr<WorkerProcess> &worker : workers)
+      worker.reset();
+  }
+
   bool isCancelled() const { return options.cancelled && options.cancelled->load(); }
 
   void start(std::unique_ptr<WorkerProcess> &worker) {
-    if (!worker) worker = std::make_unique<WorkerProcess>(options.executable, options.timeoutSeconds);
+    if (!worker) {
+      worker = std::make_unique<WorkerProcess>(options.executable, options.timeoutSeconds);
+      ++started;
+    }
     const size_t job = nextJob++;
-    if (worker->give(job, jobs[job], Clock::now() + fromSeconds(options.timeoutSeconds))) return;
+    if (worker->give(job, (*jobs)[job], Clock::now() + fromSeconds(options.timeoutSeconds))) return;
     worker->terminate();  // gone already, or alive and deaf
     bury(worker);
   }
@@ -201,33 +231,33 @@ private:
     if (std::optional<WorkerReply> reply = worker->reply()) {
       const size_t job = *worker->job;
       worker->job.reset();
-      return finished(job, {std::move(reply), ""});
+      return (*finished)(job, {std::move(reply), ""});
     }
     if (Clock::now() < worker->deadline) return;
     const size_t job = *worker->job;
     worker.reset();
-    finished(job, {std::nullopt, fmt::format("timed out after {:g} s", options.timeoutSeconds)});
+    (*finished)(job, {std::nullopt, fmt::format("timed out after {:g} s", options.timeoutSeconds)});
   }
 
   void bury(std::unique_ptr<WorkerProcess> &worker) {
     const size_t job = *worker->job;
     std::string failure = worker->describeEnd();
     worker.reset();
-    finished(job, {std::nullopt, std::move(failure)});
+    (*finished)(job, {std::nullopt, std::move(failure)});
   }
 
-  const std::vector<WorkerRequest> &jobs;
-  const PoolOptions &options;
-  const std::function<void(size_t, JobOutcome)> &finished;
-  std::vector<std::unique_ptr<WorkerProcess>> workers;
+  const PoolOptions options;
+  std::vector<std::unique_ptr<WorkerProcess>> workers;  ///< a place each; empty until there is a job for it
+  const std::vector<WorkerRequest> *jobs = nullptr;
+  const std::function<void(size_t, JobOutcome)> *finished = nullptr;
   size_t nextJob = 0;
 };
 
-}  // namespace
+WorkerPool::WorkerPool(PoolOptions options) : crew(std::make_unique<Crew>(std::move(options))) {}
+WorkerPool::~WorkerPool() = default;
 
-void runJobs(const std::vector<WorkerRequest> &jobs, const PoolOptions &options,
-             const std::function<void(size_t, JobOutcome)> &finished) {
-  Pool(jobs, options, finished).run();
-}
+void WorkerPool::run(const std::vector<WorkerRequest> &jobs, const std::function<void(size_t, JobOutcome)> &finished) { crew->run(jobs, finished); }
+
+size_t WorkerPool::started() const { return crew->started; }
 
 }  // namespace weft::runtime

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,25 @@ struct PoolOptions {
   const std::atomic<bool> *cancelled = nullptr;
 };
 
-/// Runs all jobs; `finished` is called on this thread once a job, in the order in which they end. Once `cancelled` is true, the
-/// workers are ended, and jobs without an outcome get none.
-void runJobs(const std::vector<WorkerRequest> &jobs, const PoolOptions &options,
-             const std::function<void(size_t job, JobOutcome outcome)> &finished);
+/// Workers that are started when there is work for them and stay until the pool goes. Starting one costs as much as several
+/// kernels: NVRTC is a library of 100 MB. Of one thread; its workers end with the thread that ran the jobs.
+class WorkerPool {
+public:
+  explicit WorkerPool(PoolOptions options);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool &) = delete;
+  WorkerPool &operator=(const WorkerPool &) = delete;
+
+  /// Runs all jobs; `finished` is called on this thread once a job, in the order in which they end. Once `cancelled` is true,
+  /// the workers are ended, and jobs without an outcome get none.
+  void run(const std::vector<WorkerRequest> &jobs, const std::function<void(size_t job, JobOutcome outcome)> &finished);
+
+  /// Processes started so far.
+  size_t started() const;
+
+private:
+  class Crew;
+  std::unique_ptr<Crew> crew;
+};
 
 }  // namespace weft::runtime

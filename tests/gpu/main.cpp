@@ -34,6 +34,7 @@ struct Options {
   double limitSeconds = 1e9;
   int64_t points = 4096;
   size_t most = ~size_t(0);
+  size_t share = 0, shares = 1;
   bool list = false, leaveUninitialized = false, notNumbers = false, verbose = false;
 };
 
@@ -186,11 +187,13 @@ void printTally(const std::map<std::string, Tally> &groups, size_t selected, dou
 std::vector<Case> selectCases(const Options &options, const std::string &architecture) {
   std::vector<Case> selected;
   const std::regex pattern(options.filter);
+  size_t found = 0;
   for (Case &one : allCases()) {
     // The gaps between the elements of a view cannot be told from what a kernel should have written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
     if (std::holds_alternative<HopperContractionKnobs>(one.configuration.knobs) && !hasWarpgroupProducts(architecture)) continue;
-    if (selected.size() < options.most && std::regex_search(one.name, pattern)) selected.push_back(std::move(one));
+    if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share) continue;
+    if (selected.size() < options.most) selected.push_back(std::move(one));
   }
   return selected;
 }
@@ -262,12 +265,16 @@ int main(int argumentCount, char **arguments) {
   app.add_option("--limit", options.limitSeconds, "seconds after which nothing more is started");
   app.add_option("--points", options.points, "elements looked at of each output");
   app.add_option("--most", options.most, "kernels to run at most");
+  app.add_option("--share", options.share, "which of --shares parts of the tests to run, from 0");
+  app.add_option("--shares", options.shares, "deal the tests out to so many runs, on several GPUs of a host or at once on one");
   app.add_flag("--list", options.list, "print the names and run nothing");
   app.add_flag("--verbose", options.verbose, "print each name before it runs");
   app.add_flag("--uninitialized", options.leaveUninitialized, "upload nothing but inputs, for initcheck");
   app.add_flag("--nan", options.notNumbers, "one NaN in every float input: it must pass through");
   CLI11_PARSE(app, argumentCount, arguments);
   try {
+    if (options.share >= options.shares)
+      throw weft::Error::badInput("--share {}: of {} shares, counted from 0", options.share, options.shares);
     return weft::gputest::runTests(options);
   } catch (const weft::Error &error) {
     fmt::print(stderr, "error: {}\n", error.what());

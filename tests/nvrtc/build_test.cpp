@@ -9,8 +9,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,6 +170,39 @@ TEST_CASE("a kernel that takes too long is stopped, and the others are built") {
   CHECK(results[0].error == "timed out after 2 s");
   CHECK(results[1].error.empty());
   CHECK(results[2].error.empty());
+}
+
+TEST_CASE("a session keeps its workers from lot to lot, and replaces those that are lost") {
+  BuildOptions options = withoutCache();
+  options.timeoutSeconds = 2;
+  BuildSession session(options);
+  for (int lot = 0; lot < 3; ++lot)
+    for (const BuildResult &result : session.build({addition(3 * lot), addition(3 * lot + 1), addition(3 * lot + 2)}))
+      CHECK(result.error.empty());
+  CHECK(session.workersStarted() == 2);
+  const std::vector<BuildResult> mixed = session.build({endless(), addition(9)});
+  CHECK(mixed[0].error == "timed out after 2 s");
+  CHECK(mixed[1].error.empty());
+  for (const BuildResult &result : session.build({addition(1), addition(2), addition(10), addition(11)}))
+    CHECK(result.error.empty());
+  CHECK(session.workersStarted() == 3);
+}
+
+TEST_CASE("a cancelled lot ends the session's workers; the next lot has new ones") {
+  std::atomic<bool> cancelled = false;
+  BuildOptions options = withoutCache();
+  options.cancelled = &cancelled;
+  BuildSession session(options);
+  CHECK(session.build({addition(1)})[0].error.empty());
+  std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    cancelled = true;
+  });
+  CHECK(session.build({endless()})[0].error == cancelledError);
+  later.join();
+  cancelled = false;
+  CHECK(session.build({addition(2)})[0].error.empty());
+  CHECK(session.workersStarted() == 2);
 }
 
 TEST_CASE("an executable that is no worker is named as such") {

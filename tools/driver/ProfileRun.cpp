@@ -5,10 +5,12 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/configure/Gaps.h"
+#include "runtime/Environment.h"
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -24,8 +26,9 @@ using runtime::StoredRow;
 
 /// Configurations of one kernel that are measured against each other.
 constexpr size_t groupSize = 16;
-/// Configurations that are built at once; the first lot is small, so that the GPU starts soon.
-constexpr size_t firstLot = 64, lotSize = 256;
+/// Configurations that are built at once; the first lot is small, so that the GPU starts soon. A lot ends with its slowest kernel, so
+/// every worker gets so many that this does not matter.
+constexpr size_t firstLot = 64, lotSize = 256, lotOfWorker = 16;
 /// Built groups that may wait for a GPU: text and cubins are kept in memory.
 constexpr size_t mostWaiting = 256;
 
@@ -43,6 +46,14 @@ struct Done {
   MeasureReply reply;
   std::string protocol;
   int gpu = -1;  ///< none: it failed before
+};
+
+/// Configurations that are emitted and built together.
+struct Lot {
+  std::vector<size_t> items;  ///< as `requests` and `emitted`
+  std::vector<runtime::BuildRequest> requests;
+  std::vector<codegen::EmittedKernel> emitted;
+  std::vector<std::pair<size_t, std::string>> failures;  ///< items that could not be emitted or built, and why
 };
 
 std::string oneLine(const std::string &text) {
@@ -153,66 +164,77 @@ private:
   }
 
   // --- building -------------------------------------------------------------------------------------------------------
+  /// While compilers work on one lot, the next one is emitted.
   void buildThread() {
+    const size_t nextLots = std::max(lotSize, lotOfWorker * size_t(runtime::workerCount()));
     size_t begin = 0;
-    while (begin < pendingItems.size()) {
-      const size_t end = std::min(pendingItems.size(), begin + (begin == 0 ? firstLot : lotSize));
-      {
-        std::unique_lock lock(mutex);
-        changed.wait(lock, [&] { return stopping || waiting.size() < mostWaiting; });
-        if (stopping) break;
-      }
-      try {
-        buildLot({pendingItems.begin() + ptrdiff_t(begin), pendingItems.begin() + ptrdiff_t(end)});
-      } catch (const Error &error) {
-        const std::lock_guard lock(mutex);
-        buildError.emplace(error);
-        break;
-      }
+    const auto emitNext = [&](size_t most) {
+      const size_t end = std::min(pendingItems.size(), begin + most);
+      std::vector<size_t> items(pendingItems.begin() + ptrdiff_t(begin), pendingItems.begin() + ptrdiff_t(end));
       begin = end;
+      return std::async(std::launch::async, [this, items = std::move(items)] { return emitLot(items); });
+    };
+    std::future<Lot> next = emitNext(firstLot);
+    try {
+      while (true) {
+        Lot lot = next.get();
+        if (lot.items.empty() && lot.failures.empty()) break;
+        next = emitNext(nextLots);
+        {
+          std::unique_lock lock(mutex);
+          changed.wait(lock, [&] { return stopping || waiting.size() < mostWaiting; });
+          if (stopping) break;
+        }
+        buildLot(std::move(lot));
+      }
+    } catch (const Error &error) {
+      const std::lock_guard lock(mutex);
+      buildError.emplace(error);
     }
     const std::lock_guard lock(mutex);
     building = false;
     changed.notify_all();
   }
 
-  void buildLot(const std::vector<size_t> &items) {
-    std::vector<runtime::BuildRequest> requests;
-    std::vector<codegen::EmittedKernel> emitted;
-    std::vector<size_t> built;
-    std::vector<std::pair<size_t, std::string>> failures;
+  Lot emitLot(const std::vector<size_t> &items) const {
+    Lot lot;
     for (const size_t i : items) {
+      if (cancelled) break;
       const ProfileItem &item = space.items[i];
       try {
-        emitted.push_back(codegen::emit(space.kernels[item.kernel].kernel, item.configuration, options.architecture));
+        lot.emitted.push_back(codegen::emit(space.kernels[item.kernel].kernel, item.configuration, options.architecture));
       } catch (const Error &error) {
-        failures.emplace_back(i, std::string("emit: ") + error.what());
+        lot.failures.emplace_back(i, std::string("emit: ") + error.what());
         continue;
       }
-      requests.push_back({.name = space.kernels[item.kernel].name, .text = emitted.back().text, .entry = emitted.back().entry,
-                          .architecture = options.architecture, .extraFlags = {}});
-      built.push_back(i);
+      lot.requests.push_back({.name = space.kernels[item.kernel].name, .text = lot.emitted.back().text, .entry = lot.emitted.back().entry,
+                              .architecture = options.architecture, .extraFlags = {}});
+      lot.items.push_back(i);
     }
-    const std::vector<runtime::BuildResult> results = options.build(requests, cancelled);
+    return lot;
+  }
+
+  void buildLot(Lot lot) {
+    const std::vector<runtime::BuildResult> results = options.build(lot.requests, cancelled);
     if (cancelled || isInterrupted()) return;  // what has no cubin now is no fault of the kernels
     std::map<size_t, Work> open;  // by kernel
     for (size_t r = 0; r < results.size(); ++r) {
-      const size_t kernel = space.items[built[r]].kernel;
+      const size_t kernel = space.items[lot.items[r]].kernel;
       if (!results[r].error.empty()) {
-        failures.emplace_back(built[r], "build: " + results[r].error);
+        lot.failures.emplace_back(lot.items[r], "build: " + results[r].error);
         continue;
       }
       Work &work = open[kernel];
-      work.items.push_back(built[r]);
-      work.sources.push_back(sourceHash(requests[r].text));
-      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel, space.items[built[r]].configuration, emitted[r], results[r].cubin));
+      work.items.push_back(lot.items[r]);
+      work.sources.push_back(sourceHash(lot.requests[r].text));
+      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel, space.items[lot.items[r]].configuration, lot.emitted[r], results[r].cubin));
       if (work.items.size() == groupSize) {
         offer(std::move(work));
         open.erase(kernel);
       }
     }
     for (auto &[kernel, work] : open) offer(std::move(work));
-    offerFailures(failures);
+    offerFailures(lot.failures);
   }
 
   void offer(Work work) {

@@ -110,11 +110,19 @@ std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device, 
   return measurer;
 }
 
-std::vector<runtime::BuildResult> buildQuietly(const std::vector<runtime::BuildRequest> &requests, const std::atomic<bool> &cancelled) {
-  runtime::BuildOptions options;
-  options.cancelled = &cancelled;
-  options.headers = codegen::deviceHeaders();
-  return runtime::build(requests, options);
+/// A build function of one run. Past the kernel cache: most of the thousands of kernels are never asked for again.
+auto buildFunction() {
+  return [session = std::shared_ptr<runtime::BuildSession>()](const std::vector<runtime::BuildRequest> &requests,
+                                                              const std::atomic<bool> &cancelled) mutable {
+    if (!session) {
+      runtime::BuildOptions options;
+      options.cancelled = &cancelled;
+      options.useCache = false;
+      options.headers = codegen::deviceHeaders();
+      session = std::make_shared<runtime::BuildSession>(std::move(options));
+    }
+    return session->build(requests);
+  };
 }
 
 std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
@@ -187,7 +195,7 @@ MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space, cons
   ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = budgetSeconds,
                             .again = flags.again, .interrupted = &interrupted,
                             .startMeasurer = [&](int gpu, const std::atomic<bool> &cancelled) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled); },
-                            .build = buildQuietly, .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
+                            .build = buildFunction(), .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
   ProfileOutcome outcome = runProfile(space, store, options);
   console.clear();
   return {.space = std::move(space), .outcome = std::move(outcome)};
