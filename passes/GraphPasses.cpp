@@ -11,6 +11,7 @@ namespace weft {
 #define GEN_PASS_DECL
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #define GEN_PASS_DEF_FOLDSCALEPASS
+#define GEN_PASS_DEF_IMPLIEDMASKSPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
 #define GEN_PASS_DEF_FUSEPASS
@@ -52,6 +53,10 @@ struct DifferentiateImpl : impl::DifferentiatePassBase<DifferentiateImpl> {
 
 struct FoldScaleImpl : impl::FoldScalePassBase<FoldScaleImpl> {
   void runOnOperation() override { foldScales(getOperation()); }
+};
+
+struct ImpliedMasksImpl : impl::ImpliedMasksPassBase<ImpliedMasksImpl> {
+  void runOnOperation() override { leaveOutImpliedMasks(getOperation()); }
 };
 
 struct StackProjectionsImpl : impl::StackProjectionsPassBase<StackProjectionsImpl> {

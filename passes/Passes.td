@@ -48,6 +48,22 @@ def FoldScalePass : Pass<"fold-scale", "::weft::GraphOp"> {
   }];
 }
 
+def ImpliedMasksPass : Pass<"implied-masks", "::weft::GraphOp"> {
+  let summary = "Draw no mask that a dropped activation holds already";
+  let description = [{
+    ```mlir
+    %kept = weft.dropout %y {p = 0.5, stream = 7} : !bju
+    %d_y = weft.dropout %d_kept {p = 0.5, stream = 7} : !bju
+    %d_h = weft.relu_dx %d_y, %kept : !bju
+    // becomes
+    %kept = weft.dropout %y {p = 0.5, stream = 7} : !bju
+    %d_y = weft.scale %d_kept {factor = 2.0} : !bju
+    %d_h = weft.relu_dx %d_y, %kept : !bju
+    ```
+    A gradient that others read too keeps its dropout.
+  }];
+}
+
 def StackProjectionsPass : Pass<"stack-projections", "::weft::GraphOp"> {
   let summary = "One contraction with stacked weights for projections of one tensor";
   let description = [{

@@ -94,6 +94,14 @@ void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 /// Returns how many were folded.
 int foldScales(GraphOp graph);
 
+/// A dropout of the backward pass that became a scale, because what its only reader reads beside it holds the mask.
+struct ImpliedMask {
+  mlir::Value scaled, reader, dropped;
+};
+
+/// relu_dx(dropout g, dropout y), of one mask -> relu_dx(scale g, dropout y): ops keep their numbers and results their names.
+std::vector<ImpliedMask> leaveOutImpliedMasks(GraphOp graph);
+
 /// Records as an attribute for FileCheck and `explain`: [{pass, pattern, ops, accepted, code, ...}].
 mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context, const std::vector<FusionRecord> &records);
 

@@ -30,6 +30,16 @@ class Train(CommandTest):
         self.assertIn('weft.contract', kernel)
         self.assertIn('weft.reduce', kernel)
 
+    def test_a_gradient_behind_dropout_draws_no_mask_that_the_activation_holds(self):
+        layer = ['paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train', '--profile', 'none', '--stacking', 'separate', '--attention', 'unfused']
+        self.assertIn('%d_active = weft.dropout', self.weft('compile', *layer, '--stop-after', 'attention').out)
+        self.assertIn('%d_active = weft.scale', self.weft('compile', *layer, '--stop-after', 'fuse').out)
+        self.assertIn('%d_active = weft.dropout', self.weft('compile', *layer, '--fuse-rules', 'paper', '--stop-after', 'fuse').out)
+        self.weft('compile', *layer, '--stop-after', 'emit', '-o', 'out')
+        self.assertIn('note: d_active draws no mask: d_hidden reads active_kept', self.weft('explain', 'out').out)
+        kinds = [row['kind'] for row in self.weft('explain', 'out', '--movement', '--json').json()['operators'] if 'd_active' in row['results']]
+        self.assertEqual(kinds, ['dropout'], 'operators are counted as the paper has them')
+
     def test_gradients_and_recomputed_tensors_are_chosen_by_name(self):
         text = self.weft('import', *LAYER, '--train', '--gradients-of', 'w1,b1', '--recompute', 'active_kept,active').out
         self.assertIn('%active_kept_again = weft.dropout %active_again', text)

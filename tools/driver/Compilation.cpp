@@ -166,7 +166,7 @@ void Compilation::noteBytes(Phase phase) { importedBytes.push_back(bytesAfter(ph
 
 Account Compilation::account(const ProposedVariant &variant) const {
   mlir::Operation *graph = graphOf(mlir::ModuleOp(variant.module.get()));
-  Account result{.flow = describeGraph(graph).flow, .phases = importedBytes};
+  Account result{.flow = variant.counted, .phases = importedBytes};
   if (firstPhase > Phase::attention) return result;
   const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose rewrites begin this one's, the longest
   std::vector<ProposedVariant> stacked;
@@ -337,13 +337,18 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   std::set<std::string> labels;  // of the ops of all variants
   for (ProposedVariant &variant : rewrite(first, Phase::attention)) {
     std::vector<std::string> missing;
-    for (const FlowOp &op : describeGraph(graphOf(*variant.module)).flow.ops) labels.insert(op.label);
+    variant.counted = describeGraph(graphOf(*variant.module)).flow;
+    for (const FlowOp &op : variant.counted.ops) labels.insert(op.label);
     const FuseOptions options = fuseOptions(variant, missing);
     if (!missing.empty()) {
       missingSomewhere = missing;
       continue;
     }
     mlir::Operation *graph = graphOf(*variant.module);
+    if (first <= Phase::fuse && options.rules == FuseRules::standard)
+      for (const ImpliedMask &mask : leaveOutImpliedMasks(mlir::cast<GraphOp>(graph)))
+        variant.notes.push_back(fmt::format("{} draws no mask: {} reads {}, which is zero where it would drop", writtenName(mask.scaled),
+                                            writtenName(mask.reader), writtenName(mask.dropped)));
     variant.fusions = first >= Phase::configure ? attachedFusions(graph, options.epilogueRefusal) : proposeFusions(graph, options);
     detachFusions(graph);
     if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
@@ -432,8 +437,8 @@ std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) 
   std::vector<ProposedVariant> result;
   for (const ProposedVariant &variant : variants)
     result.push_back({.rewrites = variant.rewrites, .module = mlir::ModuleOp(variant.module.get()).clone(),
-                      .fusions = variant.fusions, .stackings = variant.stackings, .forced = variant.forced,
-                      .forbidden = variant.forbidden});
+                      .fusions = variant.fusions, .stackings = variant.stackings, .notes = variant.notes, .counted = variant.counted,
+                      .forced = variant.forced, .forbidden = variant.forbidden});
   return result;
 }
 

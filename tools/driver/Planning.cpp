@@ -33,6 +33,7 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
   plan.dtype = argument == plan.tensors.end() ? compilation.elementType() : argument->dtype;
   plan.device = compilation.costModel().device().name;
   plan.costModel = pricesOf(plan, compilation.costModel());
+  plan.notes.insert(plan.notes.end(), variant.proposed.notes.begin(), variant.proposed.notes.end());
   noteUnmeasured(selection.statistics(), plan.notes);
   return planned;
 }
