@@ -9,7 +9,7 @@
 #include "weft/grid.cuh"
 
 #if defined(WEFT_EMULATE)
-#include "emulate_warp.h"
+#include "emulate_fragment_sums.h"
 #else
 namespace weft::ptx {
 
