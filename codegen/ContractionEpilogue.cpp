@@ -1,4 +1,4 @@
-// Loads of what the epilogue reads, one loop over the eight elements with a statement an op, stores of further outputs.
+// Loads of what the epilogue reads, one loop over the eight elements with a statement an op, stores of further outputs, what is summed.
 #include "codegen/ContractionEpilogue.h"
 
 #include "codegen/LoopOps.h"
@@ -45,8 +45,9 @@ public:
       else addInput(input);
     }
     for (size_t op : context.region.epilogue) addOp(op);
+    addSums();
     addOutputs();
-    result.arguments = fmt::format("float (&{})[8], {}{}{}const {} &{}", sums, panel, vector, second, context.fragmentType, at);
+    result.arguments = fmt::format("float (&{})[8], {}{}{}{}const {} &{}", sums, panel, vector, second, summed, context.fragmentType, at);
     Block body = std::move(loads);
     body.push_back(loop(e, "8", 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
@@ -203,8 +204,8 @@ private:
   std::string spellingOf(const BodyOp &op) const {
     constexpr std::string_view whole = "weft::gelu(", rounded = "weft::geluForHalf(";
     const int value = op.results[0];
-    const auto reads = [&](size_t other) { return std::ranges::count(kernel.body[other].operands, value) > 0; };
-    const bool isStored = std::ranges::count(kernel.outputs, value) > 0 && std::ranges::none_of(context.region.epilogue, reads);
+    const auto reads = [&](const BodyOp &other) { return std::ranges::count(other.operands, value) > 0; };
+    const bool isStored = std::ranges::count(kernel.outputs, value) > 0 && std::ranges::none_of(kernel.body, reads);
     std::string text = op.spelling;
     if (const size_t place = text.find(whole); isStored && kernel.values[size_t(value)].dtype == DType::f16 && place != std::string::npos)
       text.replace(place, whole.size(), rounded);
@@ -287,6 +288,7 @@ private:
     for (size_t output = 1; output < kernel.outputs.size(); ++output) {
       const int value = kernel.outputs[output];
       checkType(value);
+      if (context.region.isSum(output)) continue;
       if (!liesAsResult(value, context.configuration.outputs[output]))
         throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name,
                                  kernel.values[size_t(value)].name);
@@ -308,12 +310,23 @@ private:
     if (first != element(sums)) elements.push_back(assign(element(sums), first));
   }
 
+  /// What the skeleton adds up, while the product's sums are in their place.
+  void addSums() {
+    if (context.region.sums.empty()) return;
+    const std::string name = context.names.claim("summed");
+    summed = fmt::format("float (&{})[{}][8], ", name, context.region.sums.size());
+    for (size_t sum = 0; sum < context.region.sums.size(); ++sum) {
+      const int value = context.region.sums[sum].value;
+      elements.push_back(assign(element(fmt::format("{}[{}]", name, sum)), reference[size_t(value)]));
+    }
+  }
+
   const EpilogueContext &context;
   const Kernel &kernel;
   ContractionGroups groups;
   const MatrixProduct strides;
   std::vector<std::string> reference;  ///< per value: the expression that names an element of it
-  std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key, second;
+  std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key, second, summed;
   std::map<std::string, std::string> constantNames;
   std::set<std::string> headers;
   Block loads, elements, stores;
@@ -337,9 +350,9 @@ std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configurati
   return std::nullopt;
 }
 
-std::optional<size_t> panelOutputOf(const Kernel &kernel) {
+std::optional<size_t> panelOutputOf(const Kernel &kernel, const ContractionRegion &region) {
   for (size_t output = 1; output < kernel.outputs.size(); ++output)
-    if (kernel.values[size_t(kernel.outputs[output])].dtype == kernel.values[size_t(kernel.outputs[0])].dtype) return output;
+    if (!region.isSum(output) && kernel.values[size_t(kernel.outputs[output])].dtype == kernel.values[size_t(kernel.outputs[0])].dtype) return output;
   return std::nullopt;
 }
 

@@ -29,8 +29,9 @@ struct EpilogueContext {
   std::optional<size_t> panelOutput = {};  ///< the output behind the first that it stores
 };
 
-/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],] const Fragment &at` that
-/// replaces the sums by elements of the first output, makes those of panelOutput, and stores the other outputs itself.
+/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],]
+/// [float (&summed)[count][8],] const Fragment &at` that replaces the sums by elements of the first output, makes those of panelOutput
+/// and those that ContractionRegion::sums add up, and stores the other outputs itself.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};
@@ -51,8 +52,8 @@ ContractionEpilogue contractionEpilogue(const EpilogueContext &context);
 std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region);
 
 /// The output that is best stored by the skeleton, which takes one besides the first: of the same element type, as all outputs
-/// lie as the first one does.
-std::optional<size_t> panelOutputOf(const Kernel &kernel);
+/// but sums lie as the first one does.
+std::optional<size_t> panelOutputOf(const Kernel &kernel, const ContractionRegion &region);
 
 /// An input of the epilogue with one element of 16 bits a row, or a column, of fragments.
 struct VectorInput {

@@ -6,7 +6,9 @@
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/HopperSums.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -139,7 +141,7 @@ private:
   /// The output besides the first that leaves in panels, each beside one of C's: where an operand comes in those, two are on their
   /// way.
   std::optional<size_t> secondOutput() const {
-    const auto output = panelOutputOf(kernel);
+    const auto output = panelOutputOf(kernel, region);
     if (!output || knobs.staging < (panel ? 4 : 2)) return std::nullopt;
     return isInPanels(kernel.outputs[*output], configuration.outputs[*output]) ? output : std::nullopt;
   }
@@ -236,18 +238,20 @@ private:
     ContractionEpilogue epilogue = epilogueOf();
     program.headers = epilogue.headers;
     program.headers.push_back("weft/hopper_contraction.cuh");
-    std::ranges::sort(program.headers);
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    if (!region.sums.empty()) program.headers.push_back("weft/hopper_sums.cuh");
+    std::ranges::sort(program.headers);
     std::string finish = "weft::hopper::Unchanged{}";
     if (!epilogue.isEmpty()) {
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{})", elementsText(), shape, tile,
+    const std::string sums = sumsText();
+    program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
-                                                panelText(), vectorText(), outputText(), finish)));
+                                                panelText(), vectorText(), outputText(), sums, finish)));
   }
 
   std::string panelText() const {
@@ -262,7 +266,21 @@ private:
   }
 
   std::string outputText() const {
+    if (!second && !region.sums.empty()) return "weft::hopper::NoPanelOutput{}, ";
     return second ? fmt::format("weft::hopper::PanelOutput<{}>{{{}}}, ", type, results[*second].text()) : "";
+  }
+
+  /// Where each sum goes, with device memory for what tiles leave of it.
+  std::string sumsText() {
+    std::vector<std::string> outputs;
+    for (const EpilogueSum &sum : region.sums) {
+      const std::string &elements = results[sum.output].elements, partials = names.claim(elements + "_partials");
+      const std::string_view side = isOfRows(sum, product) ? "Row" : "Column";
+      program.globals.push_back({.kind = Statement::Kind::declare, .type = fmt::format("weft::hopper::{}Partials<{}, {}>", side, shape, tile),
+                                 .name = partials});
+      outputs.push_back(fmt::format("weft::hopper::SumOutput{{{}, &{}}}", elements, partials));
+    }
+    return outputs.empty() ? "" : fmt::format("weft::hopper::sumOutputs({}), ", fmt::join(outputs, ", "));
   }
 
   const Kernel &kernel;

@@ -22,6 +22,7 @@ public:
     std::string refusal = refusalOfProduct();
     for (size_t op = 1; refusal.empty() && op < kernel.body.size(); ++op) refusal = addOp(op);
     if (refusal.empty()) refusal = addInputs();
+    if (refusal.empty() && region.isSum(0)) refusal = refusalOfFirstOutput();
     if (!refusal.empty()) return {.refusal = std::move(refusal)};
     region.storesProduct = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
     return {.region = std::move(region)};
@@ -41,6 +42,10 @@ private:
 
   std::string addOp(size_t index) {
     const BodyOp &op = kernel.body[index];
+    const auto isOfSum = [&](int operand) { return std::ranges::any_of(region.sums, [&](const EpilogueSum &sum) { return kernel.body[sum.op].results[0] == operand; }); };
+    if (const auto found = std::ranges::find_if(op.operands, isOfSum); found != op.operands.end())
+      return cannotStand(op, fmt::format("reads '{}', a sum over all tiles of the result", kernel.values[size_t(*found)].name));
+    if (op.name == "reduce") return addSum(index);
     if (std::string refusal = epilogueRefusal(op); !refusal.empty()) return refusal;
     const auto dependsOnProduct = [&](int operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnProduct)) return cannotStand(op, "does not depend on the contraction's result");
@@ -50,6 +55,30 @@ private:
     dependent.insert(result);
     region.epilogue.push_back(index);
     return "";
+  }
+
+  std::string addSum(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    const int value = op.operands[0], result = op.results[0];
+    const std::string &name = kernel.values[size_t(result)].name;
+    const auto kind = op.attributes.find("kind");
+    if (kind == op.attributes.end() || std::get<std::string>(kind->second) != "sum")
+      return cannotStand(op, fmt::format("is of class {} and no sum; an epilogue is element-wise", nameOf(op.operatorClass)));
+    if (!dependent.contains(value)) return cannotStand(op, "does not depend on the contraction's result");
+    const auto output = std::ranges::find(kernel.outputs, result);
+    if (output == kernel.outputs.end()) return cannotStand(op, fmt::format("to '{}' is not stored", name));
+    if (!contractionGroups(kernel, {region.a, region.b, region.c})[batchGroup].empty())
+      return cannotStand(op, fmt::format("to '{}' runs over the members of a batched product", name));
+    const EpilogueRole role = roleOf(longAxes(result));
+    if (role != EpilogueRole::m && role != EpilogueRole::n)
+      return cannotStand(op, fmt::format("to '{}' leaves not just the axes of one side of the product", name));
+    region.sums.push_back({.op = index, .output = size_t(output - kernel.outputs.begin()), .value = value, .role = role});
+    return "";
+  }
+
+  std::string refusalOfFirstOutput() const {
+    return fmt::format("'{}', a sum, is the first output; that has to have the axes of the contraction's result",
+                       kernel.values[size_t(kernel.outputs[0])].name);
   }
 
   std::string addInputs() {
@@ -97,6 +126,10 @@ private:
 
 }  // namespace
 
+bool ContractionRegion::isSum(size_t output) const {
+  return std::ranges::find(sums, output, &EpilogueSum::output) != sums.end();
+}
+
 std::string_view nameOf(EpilogueRole role) {
   switch (role) {
   case EpilogueRole::result: return "result";
@@ -128,6 +161,10 @@ std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layo
   return result;
 }
 
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout) {
+  return isContiguous(kernel, groups, EpilogueInput{.value = kernel.outputs[sum.output], .role = sum.role}, layout);
+}
+
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout) {
   const std::map<int, int64_t> own = stridesByAxis(kernel, input.value, layout);
   const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
@@ -157,7 +194,12 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
     if (isVector && isContiguous(kernel, groups, input, layout)) text += fmt::format(" vector,{}", layout.alignment);
     else if (input.role != EpilogueRole::scalar) addWhole(input.value, layout);
   }
-  for (size_t output = 1; output < kernel.outputs.size(); ++output) addWhole(kernel.outputs[output], configuration.outputs[output]);
+  for (size_t output = 1; output < kernel.outputs.size(); ++output) {
+    const auto sum = std::ranges::find(region.sums, output, &EpilogueSum::output);
+    const Layout &layout = configuration.outputs[output];
+    if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout)) text += fmt::format(" vector,{}", layout.alignment);
+    else addWhole(kernel.outputs[output], layout);
+  }
   for (const size_t op : region.epilogue) {
     if (kernel.body[op].name != "dropout") continue;
     const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
@@ -184,9 +226,10 @@ std::string epilogueRefusal(const BodyOp &op) {
 }
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
-  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4;
+  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialSums = 20;
   if (region.isPlain()) return 0;
-  int registers = fragment + (fragment + 2 * addresses) * int(kernel.outputs.size() - 1);
+  int registers = fragment + (fragment + 2 * addresses) * int(kernel.outputs.size() - region.sums.size() - 1);
+  registers += partialSums * int(region.sums.size());
   // The first tensor of the result's shape comes through shared memory, the first vector waits in registers.
   bool isPanelSeen = false, isVectorSeen = false;
   for (const EpilogueInput &input : region.inputs) {

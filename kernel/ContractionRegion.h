@@ -1,9 +1,10 @@
 // A fused contraction: a kernel that opens with one contraction of two operands and goes on with element-wise ops on what
-// depends on its result C. Recognised here once, for the families that take such kernels and for the passes that propose them.
+// depends on its result C, and with sums of that down to the rows or to the columns of C. Recognised here once, for the families
+// that take such kernels and for the passes that propose them.
 //
-// Invariant: every op after the contraction reads C or a value computed from C and writes a tensor over exactly the axes of C
-// (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that has the sums of
-// C in registers finishes them element by element.
+// Invariant: every op after the contraction but those sums reads C or a value computed from C and writes a tensor over exactly the
+// axes of C (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that has the
+// sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is.
 #pragma once
 
 #include "kernel/MatrixProduct.h"
@@ -34,23 +35,36 @@ struct EpilogueInput {
   bool operator==(const EpilogueInput &) const = default;
 };
 
+/// A sum of what the epilogue computes over all axes of C but those of one group: the gradient of a bias (n), the sums that the
+/// statistics of a norm are made of (m).
+struct EpilogueSum {
+  size_t op = 0;      ///< in Kernel::body
+  size_t output = 0;  ///< position in Kernel::outputs, never the first
+  int value = -1;     ///< what is summed: C or a value of the epilogue
+  EpilogueRole role = EpilogueRole::n;  ///< the group whose axes are kept: m or n
+  bool operator==(const EpilogueSum &) const = default;
+};
+
 struct ContractionRegion {
   size_t contraction = 0;   ///< in Kernel::body; always the first op
   ProductInputs operands;   ///< positions of A and B in Kernel::inputs
   int a = -1, b = -1, c = -1;           ///< their values
-  std::vector<size_t> epilogue;         ///< in Kernel::body, in order; empty for the contraction alone
+  std::vector<size_t> epilogue;         ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
   std::vector<EpilogueInput> inputs;    ///< of the epilogue, in the order of Kernel::inputs
+  std::vector<EpilogueSum> sums;        ///< in the order of the body; the product is no batched one where there are any
   bool storesProduct = false;           ///< C itself is an output, beside what is made of it
   bool operator==(const ContractionRegion &) const = default;
 
-  bool isPlain() const { return epilogue.empty(); }
+  bool isPlain() const { return epilogue.empty() && sums.empty(); }
+  /// Whether this output is a sum; all others have the axes of C.
+  bool isSum(size_t output) const;
 };
 
 struct ContractionRegionAnswer {
   std::optional<ContractionRegion> region = {};
   std::string refusal = {};  ///< why there is none: names the op or tensor
 };
-/// All of Kernel::outputs are C or values of the epilogue, each over the axes of C.
+/// All of Kernel::outputs are C, values of the epilogue over the axes of C, or sums of these; the first is no sum.
 ContractionRegionAnswer contractionRegion(const Kernel &kernel);
 
 /// Registers of a thread that an epilogue needs for the eight elements of a fragment (codegen/device/fragment.cuh), by what it
@@ -64,6 +78,8 @@ ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion 
 std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
 /// Whether the axes of an input of role m or n merge to one with stride 1, in the order that `groups` has them.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout);
+/// The same of a sum.
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout);
 
 /// What layouts come to for a contraction with an epilogue: the strides of the product, how all else lies beside its result, how
 /// dropout draws. Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take the same time.

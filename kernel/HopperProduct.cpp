@@ -3,6 +3,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/HopperSums.h"
 
 #include <algorithm>
 #include <limits>
@@ -195,6 +196,11 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result; };
   if (knobs.staging < 2 && panels > knobs.splits && std::any_of(recognised.region->inputs.begin(), recognised.region->inputs.end(), isWhole))
     return "1 staged panel for an epilogue that reads a tensor of the result's shape; 2 are needed";
+  if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
+  const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
+  for (const EpilogueSum &sum : recognised.region->sums)
+    if (!isContiguous(kernel, groups, sum, configuration.outputs[sum.output]))
+      return fmt::format("'{}', a sum, does not lie as its axes do in the result", kernel.values[size_t(kernel.outputs[sum.output])].name);
   return hopperTileRefusal(*answer.product, knobs, epilogueRegisters(kernel, *recognised.region));
 }
 

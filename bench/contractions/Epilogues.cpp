@@ -134,6 +134,8 @@ std::vector<Problem> problems(DType dtype) {
     all.push_back(problemOf(samples::productBiasReluDropout(extents, dtype), extents));
     all.push_back(problemOf(samples::productBiasDropoutResidual(extents, dtype), extents));
     all.push_back(problemOf(samples::productGeluGradient(extents, dtype), extents));
+    all.push_back(problemOf(samples::productGeluGradientColumnSum(extents, dtype), extents));
+    all.push_back(problemOf(samples::productResidualRowSums(extents, dtype), extents));
   }
   return all;
 }
@@ -166,11 +168,12 @@ public:
     for (const Value &value : kernel.values) {
       int64_t count = 1;
       for (const int axis : value.axes) count *= kernel.axes[size_t(axis)].extent;
-      elements.resize(size_t(count));
+      const size_t words = size_t(sizeOf(value.dtype)) / 2;  // fp32: sums, which are written alone
+      elements.resize(size_t(count) * words);
       uint32_t state = uint32_t(buffers.size()) + 1;
       for (uint16_t &element : elements) state = state * 1664525u + 1013904223u, element = uint16_t((value.dtype == DType::f16 ? 0x3700 : 0x3e80) + (state >> 24) + (state >> 8 & 0x8000));
       for (int set = 0; set < sets; ++set) {
-        cuda::upload(buffers[value.name].emplace_back(2 * count).address(), std::as_bytes(std::span(elements)));
+        cuda::upload(buffers[value.name].emplace_back(int64_t(2 * elements.size())).address(), std::as_bytes(std::span(elements)));
       }
     }
     cuda::fill(key.address(), 0, 16);

@@ -64,6 +64,11 @@ __device__ __forceinline__ void loadSums(float (&sums)[4], SharedAddress from) {
                : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3]) : "r"(from) : "memory");
 }
 
+/// Two floats into the block's own shared memory; 8-byte aligned.
+__device__ __forceinline__ void storePair(SharedAddress to, float first, float second) {
+  asm volatile("st.shared::cta.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(first), "f"(second) : "memory");
+}
+
 // ---- Named barriers of some warps of the block ----
 
 /// A warp comes as one: ptxas may leave the thread that alone did something behind, and would let it arrive a second time.

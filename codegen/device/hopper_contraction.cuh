@@ -89,17 +89,19 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
-    storeSums(sums, c, panels, staging, vector, finish);
+    TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
+    storeSums(sums, c, panels, staging, vector, totals, finish);
+    if constexpr (Finish::SumOutputs::count > 0) totals.template finish<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
 /// The whole kernel of a T, or of Elements<A, B, C>; launched with Plan::threads and Plan::sharedBytes, at most as
 /// many blocks as tiles or multiprocessors, or a cluster for every tile.
-template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
 __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
                                             Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,
-                                            const PanelOutput &output, const Epilogue &epilogue) {
+                                            const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   static_assert(sizeof(typename ElementsOf<T>::A) == product.operandBytes && sizeof(typename ElementsOf<T>::B) == product.operandBytes);
   static_assert(product.operandBytes == 2 || (product.a.isAlongK() && product.b.isAlongK()), "there are no other products of 8-bit floats");
@@ -131,11 +133,17 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   } else {
     raiseRegisters<P::consumerRegisters>();
     consume<ElementsOf<T>, product, tile>(shared, c, role - 1,
-                                          Finish<PanelInput, VectorInput, PanelOutput, Epilogue>{panel, vector, output, epilogue});
+                                          Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>{panel, vector, output, sums, epilogue});
   }
 }
 
-/// The same where no second tensor is made, and where no vector is read either.
+/// The same where nothing is summed, where no second tensor is made, and where no vector is read either.
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>
+__device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
+                                            Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,
+                                            const PanelOutput &output, const Epilogue &epilogue) {
+  contraction<T, product, tile>(a, b, c, panel, vector, output, NoSums{}, epilogue);
+}
 template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename Epilogue>
 __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
                                             Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,

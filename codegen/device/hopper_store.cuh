@@ -3,7 +3,7 @@
 // An epilogue is a function of the eight sums of a lane in a block of 16 x 16 and of where they lie (Fragment). It may read one
 // operand of C's shape, which arrives in the buffer that the panel leaves from, and one vector along C's columns or rows, which
 // waits in registers: both are on their way while the tile is multiplied. It may make a second tensor of C's shape, whose panels
-// leave from buffers of their own behind those of C.
+// leave from buffers of their own behind those of C. It may hand over what is summed down to the columns or rows of C (hopper_sums.cuh).
 #pragma once
 
 #include "weft/fragment.cuh"
@@ -163,10 +163,19 @@ template <Product product, Tile tile, typename VectorInput> struct VectorOfTile 
   }
 };
 
+/// That an epilogue hands over nothing that is summed; else SumOutputs (hopper_sums.cuh), which says how totals of a tile are kept.
+struct NoSums {
+  static constexpr int count = 0;
+};
+template <Product product, Tile tile, typename Outputs> struct TotalsOfTile {
+  struct Values {};
+};
+
 /// What becomes of the sums: the epilogue with what it reads and makes beside them.
-template <typename PanelIn, typename VectorIn, typename PanelOut, typename Function> struct Finish {
+template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsOut, typename Function> struct Finish {
   using PanelInput = PanelIn;
   using VectorInput = VectorIn;
+  using SumOutputs = SumsOut;
   static constexpr bool readsPanel = PanelIn::isRead, readsVector = VectorIn::isRead, writesPanel = PanelOut::isWritten;
   static constexpr bool isUnchanged = hopper::isUnchanged<Function>;
   static constexpr int tensors = writesPanel ? 2 : 1;  // of C's shape that leave
@@ -174,12 +183,16 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename Funct
   PanelIn panel;
   VectorIn vector;
   PanelOut output;
+  SumsOut sums;
   const Function &epilogue;
 
+  template <typename Summed>
   __device__ __forceinline__ void operator()(float (&values)[8], const float (&ofPanel)[8], const float (&ofVector)[8],
-                                             float (&second)[8], const Fragment &fragment) const {
+                                             float (&second)[8], Summed &summed, const Fragment &fragment) const {
     const auto call = [&](const auto &...operands) {
-      if constexpr (writesPanel) epilogue(values, operands..., second, fragment);
+      if constexpr (SumsOut::count > 0 && writesPanel) epilogue(values, operands..., second, summed.of, fragment);
+      else if constexpr (SumsOut::count > 0) epilogue(values, operands..., summed.of, fragment);
+      else if constexpr (writesPanel) epilogue(values, operands..., second, fragment);
       else epilogue(values, operands..., fragment);
     };
     if constexpr (readsPanel && readsVector) call(ofPanel, ofVector);
@@ -218,8 +231,8 @@ __device__ __forceinline__ void putFragment(const float (&values)[8], const Frag
 }
 
 /// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from.
-template <Product product, bool isByEngine, typename T, typename Finish>
-__device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], const Fragment &fragment,
+template <Product product, bool isByEngine, typename T, typename Summed, typename Finish>
+__device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
                                                SharedAddress row, T *c, const Finish &finish) {
   float ofPanel[8], second[8];
   if constexpr (Finish::readsPanel && isByEngine) {
@@ -232,7 +245,7 @@ __device__ __forceinline__ void finishFragment(float (&values)[8], const float (
     for (int e = 0; e < 8; ++e)
       ofPanel[e] = isInC<product>(fragment, e) ? widen(finish.panel.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
   }
-  finish(values, ofPanel, ofVector, second, fragment);
+  finish(values, ofPanel, ofVector, second, summed, fragment);
   putFragment<product, isByEngine>(values, fragment, row, c);
   if constexpr (Finish::writesPanel) putFragment<product, isByEngine>(second, fragment, row + panelBytes, finish.output.tensor.elements);
 }
@@ -248,7 +261,7 @@ __device__ __forceinline__ void storePanel(const Panels<product, tile> &panels, 
 template <Product product, Tile tile, typename T, typename Finish>
 __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
                                             SharedAddress buffer, const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
-                                            const Finish &finish) {
+                                            TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
   const int panel = panels.ofTurn(turn), warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32, stagingRow = warp * 16 + lane % 16;
   const bool isByEngine = panels.isByEngine(panel);
   // What an epilogue reads and draws for later panels would not fit beside the sums, nor, where they are many, for the panel.
@@ -265,9 +278,11 @@ __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T>
     for (int e = 0; e < 8; ++e) values[e] = sums[turn / panels.across][turn % panels.across * 32 + step * 8 + e];
     float ofVector[8];
     vector.fragment(turn, step, ofVector);
-    if constexpr (!product.isByEngine) finishFragment<product, false>(values, ofVector, fragment, row, c.elements, finish);
-    else if (isByEngine) finishFragment<product, true>(values, ofVector, fragment, row, c.elements, finish);
-    else finishFragment<product, false>(values, ofVector, fragment, row, c.elements, finish);
+    typename TotalsOfTile<product, tile, typename Finish::SumOutputs>::Values summed;
+    if constexpr (!product.isByEngine) finishFragment<product, false>(values, ofVector, summed, fragment, row, c.elements, finish);
+    else if (isByEngine) finishFragment<product, true>(values, ofVector, summed, fragment, row, c.elements, finish);
+    else finishFragment<product, false>(values, ofVector, summed, fragment, row, c.elements, finish);
+    if constexpr (Finish::SumOutputs::count > 0) totals.add(turn, step, summed.of, fragment);
   }
 }
 
@@ -276,7 +291,7 @@ template <Product product, Tile tile, typename T, typename Finish>
 __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
                                           Staging<product, tile, Finish::tensors> &staging,
                                           const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
-                                          const Finish &finish) {
+                                          TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
   using P = Panels<product, tile>;
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
@@ -294,7 +309,7 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
     }
     forEachPanel([&](int turn, int panel) {
       if constexpr (Finish::readsPanel) wait(staging.barrier(panel), staging.parity(panel));
-      finishPanel(sums, c, panels, turn, staging.buffer(panel), vector, finish);
+      finishPanel(sums, c, panels, turn, staging.buffer(panel), vector, totals, finish);
     });
     if constexpr (product.isByEngine) {
       fenceForAsync();

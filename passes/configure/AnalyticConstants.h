@@ -93,6 +93,9 @@ constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
 constexpr double hopperShareOfMemory = 1.6;
 /// On the price of kernels whose blocks share k: others are preferred while few of them are measured.
 constexpr double hopperSplitUnmeasured = 1.05;
+/// Sums of what an epilogue computes: the last tile of a strip reads what the others left, over L2 (estimate). On the price of such
+/// kernels as on that of those whose blocks share k.
+constexpr double hopperSumSeconds = 1.5e-6, hopperSumsUnmeasured = 1.05;
 /// Narrow tiles: share of the peak that one consumer reaches (estimate), and the columns below which a product of 64 rows waits for them
 /// and not for the tensor cores (16 cycles for 2 KB of shared memory). On their price as on that of kernels whose blocks share k.
 constexpr double hopperNarrowEfficiency = 0.6, hopperNarrowColumns = 32, hopperNarrowUnmeasured = 1.04;

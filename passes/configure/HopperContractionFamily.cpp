@@ -1,9 +1,10 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, or of 8-bit floats that are contiguous along k, with the element-wise ops that follow it. Tiles that would take
+// orientation, or of 8-bit floats that are contiguous along k, with the element-wise ops that follow it and sums of their results. Tiles that would take
 // far longer than the best one by their number and their waste are left out. Beside them narrow tiles of halves, where one side is short or tiles
 // are few.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/HopperSums.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/HopperCost.h"
 
@@ -60,7 +61,8 @@ std::string tensorsRefusal(const Kernel &kernel, const ContractionRegion &region
   const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result || input.role == EpilogueRole::mixed; };
   const auto inputs = size_t(std::ranges::count_if(region.inputs, isWhole));
   if (inputs > mostTensors) return fmt::format("the epilogue reads {} tensors of several axes; {} are taken", inputs, mostTensors);
-  if (kernel.outputs.size() > mostTensors) return fmt::format("the epilogue has {} outputs; {} are taken", kernel.outputs.size(), mostTensors);
+  if (const size_t outputs = kernel.outputs.size() - region.sums.size(); outputs > mostTensors)
+    return fmt::format("the epilogue has {} outputs; {} are taken", outputs, mostTensors);
   return "";
 }
 
@@ -97,16 +99,20 @@ std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int sp
 }
 
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles. stored: tensors that leave
-/// in panels.
-void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPanels, int stored, const Device &device,
-              std::set<Knobs> &knobs) {
+/// in panels. Returns why the last tile that was left out does not sum what the epilogue computes, if for that.
+std::string addKnobs(const HopperProduct &product, const ContractionRegion &region, int epilogueRegisters, bool readsPanels, int stored,
+                     const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
+  std::string refusal;
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
     if (readsPanels || stored > 1) one = withPanels(one, stored);
-    for (const int splits : splitsOf(product, one, device))
-      if (const auto candidate = fitted(one, splits, device); candidate && hopperTileRefusal(product, *candidate, epilogueRegisters).empty())
-        priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
+    for (const int splits : region.sums.empty() ? splitsOf(product, one, device) : std::vector{1}) {
+      const auto candidate = fitted(one, splits, device);
+      if (!candidate || !hopperTileRefusal(product, *candidate, epilogueRegisters).empty()) continue;
+      if (std::string reason = hopperSumsRefusal(region, product, *candidate); !reason.empty()) refusal = std::move(reason);
+      else priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
+    }
   }
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
@@ -116,6 +122,7 @@ void addKnobs(const HopperProduct &product, int epilogueRegisters, bool readsPan
     priced[i].second.rasterM = hopperSlices(product) <= 2 ? 1 : 4;
     knobs.insert(priced[i].second);
   }
+  return refusal;
 }
 
 /// The narrow tile for a product one of whose sides (`columns`) is at most 48, past which the other operand streams; `rows` of it a
@@ -196,12 +203,14 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   std::set<Knobs> knobs;
   const int registers = epilogueRegisters(kernel, *recognised.region);
   const bool readsPanels = std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
+  const int stored = kernel.outputs.size() > recognised.region->sums.size() + 1 ? 2 : 1;
   for (auto &[extents, product] : shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    addKnobs(product, registers, readsPanels, kernel.outputs.size() > 1 ? 2 : 1, device, knobs);
+    refusal = addKnobs(product, *recognised.region, registers, readsPanels, stored, device, knobs);
   }
   if (recognised.region->isPlain())
     for (const auto &[extents, product] : shapes) addNarrowKnobs(products, product, device, knobs);
+  if (knobs.empty() && !refusal.empty()) return {.reason = std::move(refusal)};
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
   space.knobs.assign(knobs.begin(), knobs.end());
   return {.space = std::move(space)};

@@ -2,6 +2,7 @@
 #include "passes/configure/HopperCost.h"
 
 #include "kernel/Error.h"
+#include "kernel/HopperSums.h"
 #include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>
@@ -29,6 +30,12 @@ double narrowSeconds(const HopperProduct &product, const HopperContractionKnobs 
   return waves * 2 * instructionRows * columns * depth / flops + joinSeconds(knobs);
 }
 
+/// Partial sums that all tiles leave and the last ones read again; 0 where an epilogue has no sums.
+double partialBytes(const Kernel &kernel, const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  if (std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce"; })) return 0;
+  return 2 * double(hopperPartialBytes(contractionRegion(kernel).region.value(), product, knobs));
+}
+
 }  // namespace
 
 double hopperTensorSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, const Device &device) {
@@ -48,7 +55,7 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
   const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, device);
-  const auto necessary = double(kernel.necessaryBytes());
+  const double partial = partialBytes(kernel, *answer.product, knobs), necessary = double(kernel.necessaryBytes()) + partial;
   const double busy = double(std::min<int64_t>(hopperBlocks(*answer.product, knobs), device.multiprocessors)) / device.multiprocessors;
   const double memorySeconds = necessary / (device.copyBandwidth * std::min(1.0, analytic::hopperShareOfMemory * busy));
   const double exposed = analytic::hopperExposedShare * std::min(1.0, analytic::libraryDepthStep / double(answer.product->k));
@@ -56,6 +63,7 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
   Cost cost{.seconds = device.launchSeconds + analytic::hopperStartSeconds + busySeconds,
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
+  if (partial > 0) cost.seconds = analytic::hopperSumsUnmeasured * (cost.seconds + analytic::hopperSumSeconds);
   if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUnmeasured;
   else if (knobs.schedule == HopperSchedule::narrow) cost.seconds *= analytic::hopperNarrowUnmeasured;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;

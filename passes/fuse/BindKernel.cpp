@@ -252,12 +252,15 @@ private:
     return order;
   }
 
+  /// In the order of the body, but behind a contraction sums come last: families know its result by the first.
   std::vector<int> leavingTensors() const {
     std::vector<int> tensors;
     for (int op : bodyOrder())
       for (int tensor : flow.ops[op].results)
         if (leavesKernel(tensor))
           tensors.push_back(tensor);
+    const bool isContraction = flow.ops[bodyOrder().front()].operatorClass == OperatorClass::contraction;
+    std::ranges::stable_partition(tensors, [&](int tensor) { return !isContraction || flow.ops[flow.tensors[tensor].producer].name != "reduce"; });
     return tensors;
   }
 

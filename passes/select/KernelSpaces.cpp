@@ -71,9 +71,12 @@ void addMeasured(const std::vector<PricedConfiguration> &rows, const std::set<Kn
   for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// What an epilogue of a library saves, only measurements say: beside those of others it is offered by its own rows alone.
+/// What an epilogue of a library saves, or one that sums what it computes, only measurements say: beside those of others they are
+/// offered by their own rows alone.
 bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
-  return model.hasMeasurements() && space.family == familyOf(LibraryKnobs{}) && kernel.body.size() > 1;
+  if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1) return false;
+  const bool hasSums = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce"; });
+  return space.family == familyOf(LibraryKnobs{}) || hasSums;
 }
 
 Bests measuredBestsOf(const Kernel &kernel, const KernelSpaces &spaces) {

@@ -56,6 +56,31 @@ Kernel projection(int64_t j, DType type) {
   return builder.build({end, biased});
 }
 
+/// Down to `letters` of bju.
+int sum(KernelBuilder &builder, int x, const std::string &result, const std::string &letters) {
+  const std::string_view all = "bju";
+  std::string others;
+  std::vector<int64_t> axes;
+  for (size_t axis = 0; axis < all.size(); ++axis)
+    if (letters.find(all[axis]) == std::string::npos) others += all[axis], axes.push_back(int64_t(axis));
+  const int value = builder.op("reduce", OperatorClass::normalization, {x}, result, letters, others, DType::f32);
+  builder.last().attributes = {{"kind", std::string("sum")}, {"axes", axes}};
+  return value;
+}
+
+/// Sums of what is stored, of what is not, and of the product; C itself is a second output behind a first that takes its place.
+Kernel summed(DType type) {
+  KernelBuilder builder("summed", {{'b', 2}, {'j', 12}, {'i', 5}, {'u', 22}});
+  const int bias = builder.input("bias", "u", type), w = builder.input("w", "iu", type), x = builder.input("x", "bji", type);
+  const int rest = builder.input("rest", "bju", type);
+  const int product = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  builder.last().attributes = {{"spec", std::string("bji,iu->bju")}};
+  const int biased = map(builder, "bias", "{0} + {1}", {product, bias}, "biased", "bju", type);
+  const int end = map(builder, "residual", "{0} + {1}", {biased, rest}, "end", "bju", type);
+  const int square = map(builder, "mul", "{0} * {1}", {end, end}, "square", "bju", type);
+  return builder.build({end, product, sum(builder, biased, "of_columns", "u"), sum(builder, square, "of_rows", "bj"), sum(builder, product, "of_product", "u")});
+}
+
 /// Members of a batch.
 Kernel scores(DType type) {
   KernelBuilder builder("scores", {{'h', 2}, {'j', 20}, {'k', 18}, {'p', 4}});
@@ -95,10 +120,11 @@ std::string productText(const Subject &subject) {
 }
 
 /// The sums of a fragment, the epilogue, and the first output.
-std::string bodyText(const Subject &subject, const std::string &rows, const std::string &columns, const std::string &panel, const std::string &result) {
+/// Threads run one after the other: sums are added in memory, which is zero at first.
+std::string bodyText(const Subject &subject, const std::vector<std::string> &outputs, const std::string &rows, const std::string &columns, const std::string &panel, const std::string &result) {
   std::string text = R"(  const int lane = threadIdx.x;
   const Fragment at{int(blockIdx.z), int(blockIdx.y) * 16 + lane / 4, int(blockIdx.x) * 16 + lane % 4 * 2};
-  float sums[8], operand[8];
+  float sums[8], operand[8], summed[SUMS][8];
   for (int e = 0; e < 8; ++e) {
     const int row = at.row + weft::rowInFragment(e), column = at.column + weft::columnInFragment(e);
     const bool inside = row < product.m && column < product.n;
@@ -112,12 +138,20 @@ std::string bodyText(const Subject &subject, const std::string &rows, const std:
   for (int e = 0; e < 8; ++e) {
     const int row = at.row + weft::rowInFragment(e), column = at.column + weft::columnInFragment(e);
     if (row < product.m && column < product.n) weft::storeOne(RESULT + PLACE, sums[e]);
+    if (row < product.m && column < product.n) { ADDED }
   }
 )";
   const std::string place = "at.batch * product.batchStrideC + row * product.strideCm + column";
-  const std::vector<std::pair<std::string, std::string>> words = {{"ROWS", subject.rowsAlongN ? columns : rows}, {"COLUMNS", subject.rowsAlongN ? rows : columns},
+  const ContractionRegion region = contractionRegion(subject.kernel).region.value();
+  std::string added;
+  for (size_t n = 0; n < region.sums.size(); ++n) {
+    const bool isOfRows = (region.sums[n].role == EpilogueRole::n) == subject.rowsAlongN;
+    added += fmt::format("{}[{}] += summed[{}][e]; ", outputs[region.sums[n].output], isOfRows ? "row" : "column", n);
+  }
+  const std::string call = fmt::format("sums, {}{}at", panel.empty() ? "" : "operand, ", region.sums.empty() ? "" : "summed, ");
+  const std::vector<std::pair<std::string, std::string>> words = {{"SUMS", std::to_string(std::max<size_t>(1, region.sums.size()))}, {"ADDED", added}, {"ROWS", subject.rowsAlongN ? columns : rows}, {"COLUMNS", subject.rowsAlongN ? rows : columns},
                                                        {"PANEL", panel.empty() ? std::string("0") : fmt::format("weft::loadOne({} + {})", panel, place)},
-                                                       {"CALL", panel.empty() ? "sums, at" : "sums, operand, at"}, {"RESULT", result}, {"PLACE", place}};
+                                                       {"CALL", call}, {"RESULT", result}, {"PLACE", place}};
   for (const auto &[word, by] : words) text.replace(text.find(word), word.size(), by);
   return text;
 }
@@ -154,7 +188,7 @@ void emitText(Subject &subject) {
   program.launchBounds = "32";
   std::string text = printCuda(program);
   const std::string call = "  BODY;\n";
-  text.replace(text.find(call), call.size(), bodyText(subject, inputs[region.operands.a], inputs[region.operands.b], panel ? inputs[*panel] : "", outputs[0]));
+  text.replace(text.find(call), call.size(), bodyText(subject, outputs, inputs[region.operands.a], inputs[region.operands.b], panel ? inputs[*panel] : "", outputs[0]));
   text.insert(text.find("namespace {"), skeleton + productText(subject));
   subject.source = {text, program.entry};
   subject.parameters = epilogue.parameters;
@@ -220,6 +254,9 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
   uint32_t stream = 3;
   std::vector<void *> pointers, arguments;
   for (const auto &tensor : tensors) pointers.push_back(tensor->buffer.bytes().data());
+  const ContractionRegion region = contractionRegion(kernel).region.value();
+  for (const EpilogueSum &sum : region.sums)
+    std::ranges::fill(tensors[kernel.inputs.size() + sum.output]->buffer.bytes(), std::byte{0});
   for (void *&pointer : pointers) arguments.push_back(&pointer);
   for (const Parameter &parameter : subject.parameters)
     arguments.push_back(parameter.kind == Parameter::Kind::dropoutKey ? static_cast<void *>(&keyPointer) : static_cast<void *>(&stream));
@@ -244,9 +281,10 @@ TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie"
   addSubjects(projection(16, DType::f32), subjects);  // masks by whole fragments where j is faster than b
   addSubjects(projection(6, DType::f32), subjects);   // masks element by element
   addSubjects(scores(DType::f16), subjects);
+  addSubjects(summed(DType::f32), subjects);
   std::vector<emulate::Source> sources;
   for (const Subject &subject : subjects) sources.push_back(subject.source);
-  CHECK(subjects.size() == 12);
+  CHECK(subjects.size() == 16);
   const emulate::HostLibrary library("contraction_epilogue", sources);
   size_t whole = 0, transposed = 0;
   for (size_t i = 0; i < subjects.size(); ++i) {

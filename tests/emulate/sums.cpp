@@ -156,3 +156,131 @@ TEST_CASE("scattered rows: repeated indices, crowded rows, indices outside the t
     CHECK(wrong == 0);
   }
 }
+
+namespace {
+
+/// Warps of 16 rows x 64 columns each, `across` blocks along columns and `down` along rows; a tile of a block has four warps, one below
+/// the other. As epilogues of tensor-core kernels sum, but for the shared memory in between.
+constexpr const char *fragmentSums = R"(#include "weft/fragment_sums.cuh"
+namespace {
+struct At { int row, column; };
+constexpr int rows = ROWS, columns = COLUMNS, across = (columns + 63) / 64, down = (rows + 63) / 64;
+__device__ weft::StripPartials<across, down * 4, 64> column_partials;
+__device__ weft::StripPartials<down * 4, across, 16> row_partials;
+}
+extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, float *of_columns, float *of_rows) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tileM = blockIdx.x / across, tileN = blockIdx.x % across;
+  weft::PanelColumnSums panel;
+  weft::FragmentRowSums row;
+  for (int step = 0; step < 4; ++step) {
+    const At at{tileM * 64 + warp * 16 + lane / 4, tileN * 64 + step * 16 + lane % 4 * 2};
+    float values[8];
+    for (int e = 0; e < 8; ++e) {
+      const int r = at.row + weft::rowInFragment(e), c = at.column + weft::columnInFragment(e);
+      values[e] = r < rows && c < columns ? x[r * columns + c] : 0.0f / 0.0f;
+    }
+    panel.add<rows % 64 != 0>(step, values, at, rows);
+    row.add<columns % 64 != 0>(values, at, columns);
+  }
+  float total[2] = {};
+  panel.addTo(total);
+  row.join();
+  float *to = column_partials.of[tileN][tileM * 4 + warp] + weft::PanelColumnSums::columnOf(lane);
+  to[0] = total[0], to[1] = total[1];
+  if (lane % 4 < 2) row_partials.of[tileM * 4 + warp][tileN][lane % 4 * 8 + lane / 4] = row.of[lane % 4];
+  if (weft::isLastOfStrip(column_partials, tileN))
+    weft::addStrip(column_partials, tileN, [&](int e, float sum) {
+      if (tileN * 64 + e < columns) of_columns[tileN * 64 + e] = sum;
+    });
+  if (weft::isLastOfStrip(row_partials, tileM * 4 + warp))
+    weft::addStrip(row_partials, tileM * 4 + warp, [&](int e, float sum) {
+      if (tileM * 64 + warp * 16 + e < rows) of_rows[tileM * 64 + warp * 16 + e] = sum;
+    });
+}
+)";
+
+/// Every width of a strip, with as many slots as leave some lanes without one and as need several rounds; one warp.
+constexpr const char *strips = R"(#include "weft/fragment_sums.cuh"
+namespace {
+__device__ weft::StripPartials<2, SLOTS, WIDTH> partials;
+}
+extern "C" __global__ void __launch_bounds__(32) strips(const float *x, float *sums) {
+  const int strip = blockIdx.x % 2, slot = blockIdx.x / 2;
+  for (int at = threadIdx.x; at < WIDTH; at += 32) partials.of[strip][slot][at] = x[(strip * SLOTS + slot) * WIDTH + at];
+  if (!weft::isLastOfStrip(partials, strip)) return;
+  weft::addStrip(partials, strip, [&](int at, float sum) { sums[strip * WIDTH + at] = sum; });
+}
+)";
+
+std::string filled(std::string text, const std::vector<std::pair<std::string, int64_t>> &words) {
+  for (const auto &[word, value] : words)
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), std::to_string(value));
+  return text;
+}
+
+/// Results of `counts` floats each, poisoned before; equal bits in both thread orders and in a launch after others.
+std::vector<Floats> launched(const emulate::HostKernel &kernel, const Floats &input, const std::vector<size_t> &counts, int64_t blocks, int64_t threads) {
+  std::vector<Floats> first;
+  for (const emulate::Schedule schedule : {emulate::Schedule::ascending, emulate::Schedule::descending, emulate::Schedule::ascending}) {
+    std::vector<Floats> outputs;
+    for (const size_t count : counts) outputs.emplace_back(count, std::numeric_limits<float>::quiet_NaN());
+    std::vector<const void *> pointers = {input.data()};
+    for (const Floats &output : outputs) pointers.push_back(output.data());
+    std::vector<void *> arguments;
+    for (const void *&pointer : pointers) arguments.push_back(&pointer);
+    CHECK(emulate::run({.blocks = {blocks, 1, 1}, .threads = {threads, 1, 1}, .shared = kernel.shared}, schedule, [&] { kernel.call(arguments.data()); }) == "");
+    if (first.empty()) first = outputs;
+    for (size_t n = 0; n < counts.size(); ++n) CHECK(std::memcmp(first[n].data(), outputs[n].data(), 4 * counts[n]) == 0);
+  }
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("fragments are summed down to columns and rows: whole and clipped tiles, one strip and several") {
+  const std::vector<std::pair<int64_t, int64_t>> shapes = {{64, 64}, {128, 192}, {200, 70}, {9, 300}, {1, 1}, {1000, 40}};
+  std::vector<emulate::Source> sources;
+  for (const auto &[rows, columns] : shapes) sources.push_back({filled(fragmentSums, {{"ROWS", rows}, {"COLUMNS", columns}}), "fragment_sums"});
+  const emulate::HostLibrary library("fragment_sums", sources);
+  for (size_t shape = 0; shape < shapes.size(); ++shape) {
+    const auto [rows, columns] = shapes[shape];
+    INFO(rows << " x " << columns);
+    const Floats x = numbers(rows * columns, uint32_t(shape) + 3);
+    const std::vector<Floats> sums = launched(library.kernel(shape), x, {size_t(columns), size_t(rows)}, ((rows + 63) / 64) * ((columns + 63) / 64), 128);
+    size_t wrong = 0;
+    for (int64_t column = 0; column < columns; ++column) {
+      double sum = 0;
+      for (int64_t row = 0; row < rows; ++row) sum += x[size_t(row * columns + column)];
+      wrong += !(std::abs(sums[0][size_t(column)] - sum) <= 4e-6 * double(rows));
+    }
+    CHECK(wrong == 0);
+    for (int64_t row = 0; row < rows; ++row) {
+      double sum = 0;
+      for (int64_t column = 0; column < columns; ++column) sum += x[size_t(row * columns + column)];
+      wrong += !(std::abs(sums[1][size_t(row)] - sum) <= 4e-6 * double(columns));
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("strips of every width and any number of slots") {
+  std::vector<std::pair<int64_t, int64_t>> shapes;  // slots, width
+  for (const int64_t width : {16, 32, 48, 64})
+    for (const int64_t slots : {1, 2, 7, 33, 130}) shapes.emplace_back(slots, width);
+  std::vector<emulate::Source> sources;
+  for (const auto &[slots, width] : shapes) sources.push_back({filled(strips, {{"SLOTS", slots}, {"WIDTH", width}}), "strips"});
+  const emulate::HostLibrary library("strips", sources);
+  for (size_t shape = 0; shape < shapes.size(); ++shape) {
+    const auto [slots, width] = shapes[shape];
+    INFO(slots << " slots of " << width);
+    const Floats x = numbers(2 * slots * width, uint32_t(shape) + 11);
+    const Floats sums = launched(library.kernel(shape), x, {size_t(2 * width)}, 2 * slots, 32)[0];
+    size_t wrong = 0;
+    for (int64_t at = 0; at < 2 * width; ++at) {
+      double sum = 0;
+      for (int64_t slot = 0; slot < slots; ++slot) sum += x[size_t((at / width * slots + slot) * width + at % width)];
+      wrong += !(std::abs(sums[size_t(at)] - sum) <= 4e-6 * double(slots));
+    }
+    CHECK(wrong == 0);
+  }
+}

@@ -86,6 +86,18 @@ Golden hopperKeptGolden() {
   return {"product_bias_gelu_kept_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// What ends the first half of a feed-forward layer's backward pass, with the gradient of its bias; and what a norm needs of its rows.
+Golden hopperColumnSumGolden() {
+  const Kernel kernel = samples::productGeluGradientColumnSum({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
+  return {"product_gelu_dx_column_sum_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+Golden hopperRowSumsGolden() {
+  const Kernel kernel = samples::productResidualRowSums({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative, .tileM = 128, .tileN = 256, .stages = 3, .staging = 4};
+  return {"product_residual_row_sums_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// Operands of 8 bits in two formats, with their scales and a bias.
 Golden hopperFloat8Golden() {
   const Kernel kernel = samples::scaledFloat8Product({.m = 4096, .n = 1024, .k = 2048}, {DType::f8e4m3, DType::f8e5m2, DType::f16});
@@ -146,6 +158,8 @@ std::vector<Golden> goldens() {
       hopperNarrowGolden(true),
       hopperFusedGolden(),
       hopperKeptGolden(),
+      hopperColumnSumGolden(),
+      hopperRowSumsGolden(),
       hopperFloat8Golden(),
       ampereGolden(),
   };

@@ -283,6 +283,23 @@ void addFused(Collector &collect) {
           collect.add("fused", kernel, dtype, one);
 }
 
+/// Sums of what follows a contraction: one tile and many in every direction, both schedules, clipped rows and columns, results in both
+/// orders, rows that start anywhere, and tiles taken in another order than that of the strips.
+void addSums(Collector &collect) {
+  const samples::ContractionExtents several[] = {{}, {.b = 3, .j = 50, .i = 72, .u = 331}, {.b = 1, .j = 1000, .i = 200, .u = 1032},
+                                                 {.b = 2, .j = 24, .i = 19, .u = 40}, {.b = 1, .j = 7, .i = 64, .u = 9},
+                                                 {.b = 5, .j = 512, .i = 64, .u = 768}, {.b = 1, .j = 64, .i = 40, .u = 2056}};
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ContractionExtents &extents : several)
+      for (const Kernel &kernel : samples::fusedSums(extents, dtype))
+        for (Configuration one : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 8 : 2)) {
+          collect.add("fused-sums", kernel, dtype, one);
+          auto &tile = std::get<HopperContractionKnobs>(one.knobs);
+          tile.rasterM = 2, tile.blocks = 7;
+          collect.add("fused-sums", kernel, dtype, one);
+        }
+}
+
 /// Views have rows of operands and results that start anywhere, or at 16 bytes with gaps between them.
 void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &types, const Configuration &configuration, int64_t padding) {
   const Configuration views = emulate::asViews(kernel, configuration, padding);
@@ -353,6 +370,7 @@ void addContractions(Collector &collect) {
   addSplits(collect);
   addNarrow(collect);
   addFused(collect);
+  addSums(collect);
   addFloat8(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {

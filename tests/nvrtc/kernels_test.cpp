@@ -291,3 +291,25 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(50, 1);
 }
+
+TEST_CASE("tensor-core contractions of sm_90a with sums of what their epilogues compute: every tile, results in both orders") {
+  Batch batch;
+  std::set<std::string> tiles;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const Kernel &kernel : samples::fusedSums({.b = 8, .j = 512, .i = 1024, .u = 3072}, dtype)) {
+      std::set<std::string> seen;
+      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+        const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+        if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
+        const bool isSwapped = hopperProduct(kernel, configuration).product->isSwapped;
+        if (!seen.insert(fmt::format("{} {}", describe(kernel, *knobs), isSwapped)).second) return true;
+        tiles.insert(describe(kernel, *knobs));
+        batch.add(kernel.name, kernel, configuration, "sm_90a");
+        return true;
+      });
+    }
+  for (const Kernel &kernel : samples::fusedSums({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
+    batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
+  CHECK(tiles.size() >= 4);
+  batch.buildAndCheck(40, 1);
+}

@@ -36,6 +36,20 @@ public:
     builder.last().attributes = {{"p", 0.1}, {"stream", int64_t(3)}};
     return value;
   }
+  /// Down to the axes that `letters` name.
+  int sum(int of, const std::string &result, const std::string &letters, DType sumType) {
+    std::string others;
+    std::vector<int64_t> axes;
+    const std::string_view all = "bju";
+    for (size_t axis = 0; axis < all.size(); ++axis)
+      if (letters.find(all[axis]) == std::string::npos) {
+        others += all[axis];
+        axes.push_back(int64_t(axis));
+      }
+    const int value = builder.op("reduce", OperatorClass::normalization, {of}, result, letters, others, sumType);
+    builder.last().attributes = {{"kind", std::string("sum")}, {"axes", axes}};
+    return value;
+  }
   Kernel build(std::vector<int> outputs) { return builder.build(std::move(outputs)); }
 
 private:
@@ -78,6 +92,39 @@ inline Kernel productScaleRowsGate(const ContractionExtents &extents, DType type
   const int scaled = fused.map("mul", "{0} * {1}", {fused.product(0.125), rows}, "scaled");
   const int rectified = fused.relu(scaled);
   return fused.build({fused.map("mul", "{0} * {1}", {rectified, gate}, "gated"), scaled, rectified});
+}
+
+/// The gradient of a bias beside the product whose columns it sums.
+inline Kernel productColumnSum(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_column_sum", extents, type);
+  const int product = fused.product();
+  return fused.build({product, fused.sum(product, "d_bias", "u", type)});
+}
+inline Kernel productGeluGradientColumnSum(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_gelu_dx_column_sum", extents, type);
+  const int biased = fused.input("biased", "bju");
+  const int gradient = fused.map("gelu_dx", "{0} * weft::slope::gelu({1})", {fused.product(), biased}, "d_biased");
+  return fused.build({gradient, fused.sum(gradient, "d_bias", "u", type)});
+}
+/// What a following norm needs of its rows: their sums and the sums of their squares, in fp32.
+inline Kernel productResidualRowSums(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_residual_row_sums", extents, type);
+  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju");
+  const int sum = fused.map("residual", "{0} + {1}", {fused.dropout(fused.bias(fused.product(), bias)), rest}, "sum");
+  const int square = fused.map("mul", "{0} * {1}", {sum, sum}, "square");
+  return fused.build({sum, fused.sum(sum, "row_sum", "bj", DType::f32), fused.sum(square, "row_squares", "bj", DType::f32)});
+}
+/// Sums to both sides, of values that are stored, that are not, and of the product itself; a bias makes what is out of bounds no zero.
+inline Kernel productBiasBothSums(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_bias_both_sums", extents, type);
+  const int bias = fused.input("bias", "u"), product = fused.product(0.25), biased = fused.bias(product, bias), rectified = fused.relu(biased);
+  return fused.build({rectified, biased, fused.sum(rectified, "of_columns", "u", DType::f32), fused.sum(biased, "of_rows", "bj", type),
+                      fused.sum(product, "of_product", "u", type)});
+}
+
+inline std::vector<Kernel> fusedSums(const ContractionExtents &extents, DType type) {
+  return {productColumnSum(extents, type), productGeluGradientColumnSum(extents, type), productResidualRowSums(extents, type),
+          productBiasBothSums(extents, type)};
 }
 
 inline std::vector<Kernel> fusedContractions(const ContractionExtents &extents, DType type) {

@@ -31,6 +31,13 @@ struct Projection {
   }
 };
 
+/// A reduction of p's result, or of what follows it, to `letters`.
+int reduce(Projection &p, int of, const std::string &kind, const std::string &letters, const std::string &reduced, const std::string &result = "total") {
+  const int value = p.builder.op("reduce", OperatorClass::normalization, {of}, result, letters, reduced);
+  p.builder.last().attributes["kind"] = kind;
+  return value;
+}
+
 std::string refusalOf(const Kernel &kernel) {
   const ContractionRegionAnswer answer = contractionRegion(kernel);
   CHECK(answer.region.has_value() == answer.refusal.empty());
@@ -157,4 +164,80 @@ TEST_CASE("what is no region says why") {
     const int y = p.builder.op("contract", OperatorClass::contraction, {p.c, p.w}, "y", "bji", "u");
     CHECK(refusalOf(p.builder.build({y})) == "'contract' is of class contraction; an epilogue is element-wise");
   }
+}
+
+TEST_CASE("sums of what follows a contraction keep the axes of one side of the product") {
+  Projection p;
+  const int bias = p.input("bias", "u");
+  p.contract();
+  const int biased = p.map("bias", {p.c, bias}, "biased"), square = p.map("mul", {biased, biased}, "square");
+  const int columns = reduce(p, biased, "sum", "u", "bj", "columns"), rows = reduce(p, square, "sum", "jb", "u", "rows");
+  const auto answer = contractionRegion(p.builder.build({biased, rows, columns}));
+  REQUIRE(answer.region);
+  const ContractionRegion &region = *answer.region;
+  CHECK(region.epilogue == std::vector<size_t>{1, 2});
+  CHECK(region.sums == std::vector<EpilogueSum>{{3, 2, biased, EpilogueRole::n}, {4, 1, square, EpilogueRole::m}});
+  CHECK_FALSE(region.isPlain());
+  CHECK_FALSE(region.isSum(0));
+  CHECK((region.isSum(1) && region.isSum(2)));
+}
+
+TEST_CASE("a sum of the product alone makes its region no plain one, and takes registers") {
+  Projection p;
+  p.contract();
+  const int columns = reduce(p, p.c, "sum", "u", "bj");
+  const Kernel kernel = p.builder.build({p.c, columns});
+  const auto answer = contractionRegion(kernel);
+  REQUIRE(answer.region);
+  CHECK(answer.region->epilogue.empty());
+  CHECK_FALSE(answer.region->isPlain());
+  CHECK(answer.region->storesProduct);
+  CHECK(epilogueRegisters(kernel, *answer.region) > 0);
+}
+
+TEST_CASE("sums that are no part of a region say why") {
+  const auto refused = [](const std::string &kind, const std::string &letters, const std::string &reduced, bool isFirst = false) {
+    Projection p;
+    p.contract();
+    const int total = reduce(p, p.c, kind, letters, reduced);
+    return refusalOf(p.builder.build(isFirst ? std::vector{total, p.c} : std::vector{p.c, total}));
+  };
+  CHECK(refused("sum", "u", "bj") == "");
+  CHECK(refused("sum", "bj", "u") == "");
+  CHECK(refused("max", "bj", "u") == "'reduce' is of class normalization and no sum; an epilogue is element-wise");
+  CHECK(refused("sum", "bu", "j") == "'reduce' to 'total' leaves not just the axes of one side of the product");
+  CHECK(refused("sum", "", "bju") == "'reduce' to 'total' leaves not just the axes of one side of the product");
+  CHECK(refused("sum", "u", "bj", true) == "'total', a sum, is the first output; that has to have the axes of the contraction's result");
+  {
+    Projection p;
+    p.contract();
+    const int total = reduce(p, p.c, "sum", "u", "bj"), y = p.map("sub", {p.c, total}, "y");
+    CHECK(refusalOf(p.builder.build({y, total})) == "'sub' reads 'total', a sum over all tiles of the result");
+    CHECK(refusalOf(p.builder.build({y})) == "'reduce' to 'total' is not stored");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int total = reduce(p, p.x, "sum", "bj", "i");
+    CHECK(refusalOf(p.builder.build({p.c, total})) == "'reduce' does not depend on the contraction's result");
+  }
+  {
+    KernelBuilder builder("scores", extents);
+    const int q = builder.input("q", "hji"), k = builder.input("k", "hui");
+    const int c = builder.op("contract", OperatorClass::contraction, {q, k}, "c", "hju", "i");
+    const int total = builder.op("reduce", OperatorClass::normalization, {c}, "total", "u", "hj");
+    builder.last().attributes["kind"] = std::string("sum");
+    CHECK(refusalOf(builder.build({c, total})) == "'reduce' to 'total' runs over the members of a batched product");
+  }
+}
+
+TEST_CASE("the form of a contraction with sums tells contiguous ones from others") {
+  Projection p;
+  p.contract();
+  const int rows = reduce(p, p.c, "sum", "bj", "u");
+  const Kernel kernel = p.builder.build({p.c, rows});
+  Configuration one{.inputs = {rowMajor(3), rowMajor(2)}, .outputs = {rowMajor(3), rowMajor(2)}, .knobs = ContractionKnobs{}};
+  CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" vector,16"));
+  one.outputs[1].order = {1, 0};
+  CHECK_THAT(contractionForm(kernel, one), !Catch::Contains("vector"));
 }

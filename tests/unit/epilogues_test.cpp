@@ -2,7 +2,10 @@
 // the same ops stay as they are.
 #include "passes/fuse/Fusion.h"
 
+#include "kernel/ContractionRegion.h"
+#include "kernel/Device.h"
 #include "kernel/LibraryEpilogue.h"
+#include "passes/configure/Families.h"
 
 #include <catch2/catch.hpp>
 
@@ -237,4 +240,32 @@ TEST_CASE("sums join a contraction where a family takes them: of its result, beh
   options.epilogueRefusal = [](const Kernel &kernel) { return kernel.body.back().name == "reduce" ? "no sums" : ""; };
   CHECK(candidatesWith(proposeFusions(flow, options), 1).empty());
   CHECK(verdict(proposeFusions(flow, options), {0, 1}) == "F021 contraction-epilogue-off (no sums)");
+}
+
+TEST_CASE("sums of what an epilogue computes join it on sm_90a, behind its other results whatever the order of the graph") {
+  FlowBuilder graph({{'b', 2}, {'j', 64}, {'i', 128}, {'u', 64}});
+  const int dy = graph.argument("dy", "bju"), w = graph.argument("w", "iu"), kept = graph.argument("kept", "bji");
+  const int dx = graph.contract("dx", dy, "bju", w, "iu", "bji");                              // 0
+  const int early = graph.sum("early", dx, "bji", "i");                                       // 1, before the next result
+  const int slope = graph.map("gelu_dx", "slope", {{dx, "bji"}, {kept, "bji"}}, "bji");        // 2
+  const int bias = graph.sum("bias", slope, "bji", "i");                                      // 3
+  const int part = graph.sum("part", slope, "bji", "bi");                                     // 4
+  const Dataflow flow = graph.build({early, slope, bias, part});
+  FuseOptions options;
+  const auto refusals = epilogueRefusals(findDevice("h200"));
+  std::vector<Kernel> taken;
+  options.epilogueRefusal = [&](const Kernel &kernel) {
+    std::string refusal = refusals(kernel);
+    if (refusal.empty()) taken.push_back(kernel);
+    return refusal;
+  };
+  const FusionResult result = proposeFusions(flow, options);
+  CHECK(verdict(result, {0, 2, 3}) == "accepted");
+  CHECK(verdict(result, {0, 1, 2, 3}) == "accepted");
+  CHECK_THAT(verdict(result, {0, 2, 4}), Catch::StartsWith("F021 contraction-epilogue-off (hopper-contraction: 'reduce' to 'part' leaves not just the axes"));
+  REQUIRE(!taken.empty());
+  for (const Kernel &kernel : taken) {
+    CHECK(contractionRegion(kernel).region);
+    CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 3);
+  }
 }

@@ -4,7 +4,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/HopperSums.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/SampleContractions.h"
@@ -424,4 +424,57 @@ TEST_CASE("modelled times against an H200's") {
   CHECK(wins(4096, 4096, 1024));
   CHECK(wins(4096, 1024, 4096));
   CHECK(!wins(1001, 777, 555));
+}
+
+TEST_CASE("sums of what an epilogue computes take whole tiles, at the price of their partial sums") {
+  const ContractionExtents extents{.b = 2, .j = 72, .i = 4096, .u = 264};
+  for (const Kernel &kernel : fusedSums(extents, DType::f16)) {
+    INFO(kernel.name);
+    const std::vector<Configuration> all = ofFamily(kernel);
+    CHECK(!all.empty());
+    for (const Configuration &one : all) {
+      const auto &tile = std::get<HopperContractionKnobs>(one.knobs);
+      CHECK((tile.splits == 1 && tile.schedule != HopperSchedule::narrow));
+      const std::string text = codegen::emit(kernel, one, "sm_90a").readable;
+      CHECK(text.find("Partials<product, tile> ") != std::string::npos);
+      CHECK(text.find("weft::hopper::sumOutputs(") != std::string::npos);
+    }
+  }
+  const Kernel with = productColumnSum(extents, DType::f16);
+  Configuration split = ofFamily(with).front();
+  auto &tile = std::get<HopperContractionKnobs>(split.knobs);
+  tile.splits = 2;
+  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"), Catch::Contains("beside sums of the result; they take whole tiles"));
+  split.knobs = HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8};
+  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"), Catch::Contains("narrow tiles sum nothing"));
+  Configuration moved = ofFamily(productResidualRowSums(extents, DType::f16)).front();
+  std::swap(moved.outputs[1].order[0], moved.outputs[1].order[1]);
+  CHECK_THROWS_WITH(codegen::emit(productResidualRowSums(extents, DType::f16), moved, "sm_90a"), Catch::Contains("a sum, does not lie as its axes do in the result"));
+}
+
+TEST_CASE("which side a sum keeps follows from the orientation of the product") {
+  const Kernel kernel = productBiasBothSums({.b = 2, .j = 256, .i = 512, .u = 1024}, DType::f16);
+  const ContractionRegion region = *contractionRegion(kernel).region;
+  bool isSwapped = false, isStraight = false;
+  for (const Configuration &one : ofFamily(kernel)) {
+    const HopperProduct product = *hopperProduct(kernel, one).product;
+    (product.isSwapped ? isSwapped : isStraight) = true;
+    CHECK(isOfRows(region.sums[0], product) == product.isSwapped);  // to u, of group n
+    CHECK(isOfRows(region.sums[1], product) != product.isSwapped);
+  }
+  CHECK((isSwapped && isStraight));
+}
+
+TEST_CASE("partial sums of many rows of tiles are refused, and small ones are priced") {
+  const Kernel large = productColumnSum({.b = 256, .j = 1024, .i = 64, .u = 4096}, DType::f16);
+  CHECK_THAT(exclusion(large), Catch::Contains("bytes of partial sums; a kernel keeps 4194304 for itself"));
+  const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
+  const Kernel with = productGeluGradientColumnSum(extents, DType::f16), without = productGeluGradient(extents, DType::f16);
+  const auto best = [](const Kernel &kernel) {
+    double least = 1e9;
+    for (const Configuration &one : ofFamily(kernel)) least = std::min(least, microseconds(kernel, one));
+    return least;
+  };
+  CHECK(best(with) > best(without) + 1.5);
+  CHECK(best(with) < best(without) * 1.2);
 }

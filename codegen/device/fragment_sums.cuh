@@ -1,0 +1,129 @@
+// Sums of what the lanes of a warp hold of a tensor-core kernel's result (fragment.cuh), down to one element a column or one a row:
+// over the fragments of a warp by shuffles, then over all warps of the grid that meet the same columns or rows, a strip.
+//
+// Every warp leaves its partial sums of a strip in device memory; the last one to arrive adds those of all, whichever it is, in an
+// order that does not depend on it, so that results are reproducible bit by bit.
+#pragma once
+
+#include "weft/fragment.cuh"
+#include "weft/grid.cuh"
+
+#if defined(WEFT_EMULATE)
+#include "emulate_fragment_sums.h"
+#else
+namespace weft::ptx {
+
+/// All lanes of the warp have come so far, and see what the others wrote before.
+__device__ __forceinline__ void warpBarrier() { __syncwarp(); }
+/// What a lane of the warp holds.
+__device__ __forceinline__ unsigned fromLane(unsigned value, int lane) { return __shfl_sync(~0u, value, lane); }
+
+}  // namespace weft::ptx
+#endif
+
+namespace weft {
+
+/// Of two sets of values, lanes without the bit keep the first, lanes with it the second, each with those of the other lane added.
+template <int count> __device__ __forceinline__ void addAndHalve(float (&first)[count], const float (&second)[count], int bit) {
+  const bool keepsSecond = threadIdx.x & bit;
+#pragma unroll
+  for (int e = 0; e < count; ++e) {
+    const float received = ptx::shuffleXor(keepsSecond ? first[e] : second[e], bit);
+    first[e] = (keepsSecond ? second[e] : first[e]) + received;
+  }
+}
+
+/// Sums over the 16 rows of four fragments side by side: 64 columns, of which every lane is left with two neighbours.
+struct PanelColumnSums {
+  float held[4][4];
+
+  /// Fragment `step` of the four, in order. All lanes of the warp take part. isClipped: rows from `rows` on do not count.
+  template <bool isClipped, typename Fragment>
+  __device__ __forceinline__ void add(int step, const float (&values)[8], const Fragment &at, Offset rows) {
+    const bool isUpper = !isClipped || at.row < rows, isLower = !isClipped || at.row + 8 < rows;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int upper = e / 2 * 4 + e % 2;
+      held[step][e] = (isUpper ? values[upper] : 0.0f) + (isLower ? values[upper + 2] : 0.0f);
+    }
+    if (step % 2 == 1) addAndHalve(held[step - 1], held[step], 16);
+    if (step == 3) addAndHalve(held[0], held[2], 8);
+  }
+  /// After the fourth: adds the sums of the lane's two columns.
+  __device__ __forceinline__ void addTo(float (&total)[2]) const {
+    float pair[2] = {held[0][0], held[0][1]};
+    const float other[2] = {held[0][2], held[0][3]};
+    addAndHalve(pair, other, 4);
+    total[0] += pair[0], total[1] += pair[1];
+  }
+  /// The first of the lane's two columns, of 64.
+  __device__ __forceinline__ static int columnOf(int lane) { return lane / 16 * 16 + lane / 8 % 2 * 32 + lane / 4 % 2 * 8 + lane % 4 * 2; }
+};
+
+/// Sums over the columns of any number of fragments one behind the other, of rows lane / 4 and lane / 4 + 8.
+struct FragmentRowSums {
+  float of[2] = {};
+
+  /// isClipped: columns from `columns` on do not count.
+  template <bool isClipped, typename Fragment>
+  __device__ __forceinline__ void add(const float (&values)[8], const Fragment &at, Offset columns) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      of[rowInFragment(e) / 8] += !isClipped || at.column + columnInFragment(e) < columns ? values[e] : 0.0f;
+  }
+  /// In the end: the four lanes of a row receive its sum. All lanes of the warp take part.
+  __device__ __forceinline__ void join() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int mask = 1; mask < 4; mask *= 2) of[half] += ptx::shuffleXor(of[half], mask);
+  }
+};
+
+/// Device memory of a kernel: `slots` partial sums of each of `strips` strips of `width` columns or rows, and who has arrived.
+/// A module's own, so one launch of it at a time; counters are zero at load and again after every launch.
+template <int stripCount, int slotCount, int elements> struct alignas(16) StripPartials {
+  static constexpr int strips = stripCount, slots = slotCount, width = elements;
+  float of[strips][slots][width];
+  unsigned arrived[strips];
+};
+
+/// Whether this warp is the last of the strip: then it sees what all others left. All lanes of the warp take part.
+template <typename Partials> __device__ __forceinline__ bool isLastOfStrip(Partials &partials, int strip) {
+  ptx::warpBarrier();
+  unsigned before = 0;
+  if (threadIdx.x % 32 == 0) before = ptx::arrive(&partials.arrived[strip], Partials::slots - 1);
+  ptx::warpBarrier();
+  return ptx::fromLane(before, 0) == Partials::slots - 1;
+}
+
+/// Adds all partial sums of a strip and hands each to `store(place in the strip, sum)`. All lanes of the warp take part: a lane takes
+/// four neighbours of every so manieth slot.
+template <typename Partials, typename Store>
+__device__ __forceinline__ void addStrip(const Partials &partials, int strip, const Store &store) {
+  constexpr int quads = Partials::width / 4, stride = quads <= 4 ? 4 : quads <= 8 ? 8 : 16, sharing = 32 / stride, inFlight = 8;
+  static_assert(Partials::width % 4 == 0 && quads <= stride, "a strip is as wide as a warp reads at once");
+  const int lane = threadIdx.x % 32, quad = lane % stride, first = quad < quads ? lane / stride : Partials::slots;
+  float sum[4] = {};
+#pragma unroll 1
+  for (int from = first; from < Partials::slots; from += sharing * inFlight) {
+    float values[inFlight][4];
+#pragma unroll
+    for (int n = 0; n < inFlight; ++n)
+      if (from + n * sharing < Partials::slots) ptx::loadFromGrid(values[n], &partials.of[strip][from + n * sharing][quad * 4]);
+#pragma unroll
+    for (int n = 0; n < inFlight; ++n)
+      if (from + n * sharing < Partials::slots)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sum[e] += values[n][e];
+  }
+#pragma unroll
+  for (int mask = stride; mask < 32; mask *= 2)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) sum[e] += ptx::shuffleXor(sum[e], mask);
+  if (lane >= quads) return;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) store(quad * 4 + e, sum[e]);
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// product_gelu_dx_column_sum    (this header is not hashed)
+//
+//   ops        product = contract "bji,iu->bju" x, w
+//              d_biased = gelu_dx product, biased
+//              d_bias = reduce d_biased
+//   space      u=4096 | b=8 i=1024 j=512 (reduced)
+//   reads      w[i,u] f16   x[b,j,i] f16   biased[b,j,u] f16    50.3 MB
+//   writes     d_biased[b,j,u] f16   d_bias[u] f16    33.6 MB
+//   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 8    launch <<<132, 384>>>
+#include "weft/hopper_contraction.cuh"
+#include "weft/hopper_sums.cuh"
+#include "weft/slope.cuh"
+
+namespace {
+constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = b * j, .n = u, .k = i,
+    .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = 1, .k = u, .batch = 0, .isByEngine = true},
+    .strideCm = u, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 8, .splits = 1,
+    .isPingPong = true};
+__device__ weft::hopper::ColumnPartials<product, tile> d_bias_partials;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+product_gelu_dx_column_sum(const __grid_constant__ weft::hopper::TensorMap w_map,
+                           const __grid_constant__ weft::hopper::TensorMap x_map,
+                           const __grid_constant__ weft::hopper::TensorMap biased_map,
+                           const __grid_constant__ weft::hopper::TensorMap d_biased_map,
+                           weft::half *__restrict__ d_bias) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  const auto finish = [=](float (&sums)[8], const float (&biased_v)[8], float (&summed)[1][8],
+      const weft::hopper::Fragment &at) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float d_biased_2 = sums[e] * weft::slope::gelu(biased_v[e]);
+      summed[0][e] = d_biased_2;
+      sums[e] = d_biased_2;
+    }
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&d_biased_map, nullptr},
+      weft::hopper::PanelOperand<weft::half>{{&biased_map, nullptr}}, weft::hopper::NoVectorOperand{},
+      weft::hopper::NoPanelOutput{}, weft::hopper::sumOutputs(weft::hopper::SumOutput{d_bias, &d_bias_partials}),
+      finish);
+}
