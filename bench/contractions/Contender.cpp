@@ -99,9 +99,10 @@ Problem problemOf(const Shape &shape, DType dtype) {
   const Layout x = layoutOf(shape.isAlongKA ? shape.m : shape.k, shape.isAlongKA ? shape.k : shape.m, shape.isAlongKA, shape.pad);
   const Layout y = layoutOf(shape.isAlongKB ? shape.n : shape.k, shape.isAlongKB ? shape.k : shape.n, shape.isAlongKB, shape.pad);
   const Layout z = layoutOf(shape.m, shape.n, true, shape.pad);
-  std::set<Knobs> knobs;  // those of the dense layouts: padding is no layout that a plan chooses
+  std::set<Knobs> knobs, ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
     if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) knobs.insert(one.knobs);
+    if (std::holds_alternative<AmpereContractionKnobs>(one.knobs)) ofWarps.insert(one.knobs);
     return true;
   });
   for (const Knobs &one : knobs) {
@@ -110,6 +111,11 @@ Problem problemOf(const Shape &shape, DType dtype) {
     problem.configurations.push_back(configuration);
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
+  if (problem.emitted.empty() && warpProduct(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = AmpereContractionKnobs{}}).product)
+    for (const Knobs &one : ofWarps) {  // where the family of sm_90a takes no such operands
+      problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
+      problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
+    }
   if (problem.emitted.empty()) throw Error::checkFailed("{}: no configuration of ours", shape.name());
   return problem;
 }

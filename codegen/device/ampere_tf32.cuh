@@ -11,7 +11,7 @@
 #include "weft/ampere_contraction.cuh"
 
 #if defined(WEFT_EMULATE)
-#include "emulate_tf32.h"
+#include "emulate_ampere_tf32.h"
 #else
 namespace weft::ampere {
 

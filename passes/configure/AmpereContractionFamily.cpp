@@ -43,7 +43,7 @@ std::string typeRefusal(const Kernel &kernel) {
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warp has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
-  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16 and bf16 are taken", nameOf(type));
+  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16, bf16, and f32 at precision tf32 are taken", nameOf(type));
   return "";
 }
 

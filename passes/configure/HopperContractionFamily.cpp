@@ -52,7 +52,7 @@ std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
-  if (!isHalf(type)) return fmt::format("element type {}; f16, bf16 and products of f8e4m3 and f8e5m2 are taken", nameOf(type));
+  if (!isHalf(type)) return fmt::format("element type {}; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are taken", nameOf(type));
   return "";
 }
 

@@ -12,7 +12,7 @@
 // DIFFERENTIATED-LABEL: weft.graph @alike
 // DIFFERENTIATED: %d_wk = weft.contract {{.*}} {precision = tf32} :
 // DIFFERENTIATED: %{{.*}} = weft.contract "phi,phbj->bji" %wk, %d_k {precision = tf32} :
-// DIFFERENTIATED: %{{.*}} = weft.contract "phi,phbj->bji" %wq, {{.*}} precision = tf32
+// DIFFERENTIATED: %{{.*}} = weft.contract "phi,phbj->bji" %wq, %d_q {precision = tf32} :
 // STACKED-LABEL: weft.graph @alike
 // STACKED: weft.contract "phi,bji->phbj" %wq_wk, %x {precision = tf32} :
 // STACKED-NOT: weft.contract
@@ -25,8 +25,8 @@ weft.graph @alike(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.paramete
 
 // STACKED-LABEL: weft.graph @different
 // STACKED-SAME: precision tf32 against f32
-// STACKED: weft.contract "phi,bji->phbj" %wq, %x {precision = tf32, scale = 5.0e-01} :
-// STACKED: weft.contract "phi,bji->phbj" %wk, %x :
+// STACKED: weft.contract "phi,bji->phbj" %wq, %x {precision = tf32, scale = 0.5} :
+// STACKED: weft.contract "phi,bji->phbj" %wk, %x {scale = 0.5} :
 weft.graph @different(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.parameter}) -> (!phbj, !phbj) {
   %product = weft.contract "phi,bji->phbj" %wq, %x {precision = tf32, scale = 0.5} : !phi, !bji -> !phbj
   %k = weft.contract "phi,bji->phbj" %wk, %x {scale = 0.5} : !phi, !bji -> !phbj

@@ -1,7 +1,8 @@
-// The functions of codegen/device/ampere_tf32.cuh on the emulator. Included by that header when WEFT_EMULATE is defined.
+// The functions of codegen/device/ampere_tf32.cuh on the emulator. Included by that header when WEFT_EMULATE is defined, behind
+// emulate_ampere.h.
 #pragma once
 
-#include "emulate_ampere.h"
+#include "emulate_keywords.h"
 
 #include <bit>
 
