@@ -199,10 +199,12 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   if (space.tuples.empty()) return {.reason = std::move(refusal)};
   std::set<Knobs> knobs;
   const int registers = epilogueRegisters(kernel, *recognised.region);
-  const bool readsPanels = std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
+  const ProductTypes types = productTypes(kernel);
+  const bool hasPanels = !types.areTf32() || isHalf(types.c);  // threads load and store f32
+  const bool readsPanels = hasPanels && std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
   for (auto &[extents, product] : shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    addKnobs(product, registers, readsPanels, kernel.outputs.size() > 1 ? 2 : 1, device, knobs);
+    addKnobs(product, registers, readsPanels, hasPanels && kernel.outputs.size() > 1 ? 2 : 1, device, knobs);
   }
   if (recognised.region->isPlain())
     for (const auto &[extents, product] : shapes) addNarrowKnobs(products, product, device, knobs);
