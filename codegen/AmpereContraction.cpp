@@ -1,5 +1,5 @@
-// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh; the
-// program names extents, strides and the tile, and calls it.
+// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh, for f32 that is
+// read as tf32 in ampere_tf32.cuh; the program names extents, strides and the tile, and calls it.
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
@@ -16,12 +16,13 @@ constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from
 HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) {
   if (!contractionValues(kernel) || kernel.body.size() != 1)
     throw Error::unsupported("kernel '{}': a contraction of warps takes one contraction of two operands and nothing else", kernel.name);
+  const ProductTypes types = productTypes(kernel);
   for (const Value &value : kernel.values)
-    if (value.dtype != DType::f16 && value.dtype != DType::bf16)
-      throw Error::unsupported("kernel '{}': '{}' is {}; f16 and bf16 are taken", kernel.name, value.name, nameOf(value.dtype));
-  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+    if (value.dtype != DType::f16 && value.dtype != DType::bf16 && !(types.areTf32() && value.dtype == DType::f32))
+      throw Error::unsupported("kernel '{}': '{}' is {}; f16, bf16, and f32 at precision tf32 are taken", kernel.name, value.name, nameOf(value.dtype));
+  const HopperProductAnswer answer = warpProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  if (const std::string reason = ampereKnobsRefusal(knobs, mostSharedBytes); !reason.empty())
+  if (const std::string reason = ampereKnobsRefusal(knobs, mostSharedBytes, sizeOf(types.a)); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const int64_t tiles = ampereTiles(*answer.product, knobs); tiles > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones", kernel.name, tiles,
@@ -34,11 +35,11 @@ public:
   AmpereLowering(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs)
       : kernel(kernel), configuration(configuration), knobs(knobs), product(checkedProduct(kernel, configuration, knobs)),
         groups(contractionGroups(kernel, *contractionValues(kernel))),
-        type(cudaNameOf(kernel.values[size_t(kernel.outputs[0])].dtype)) {}
+        isTf32(productTypes(kernel).areTf32()), type(cudaNameOf(kernel.values[size_t(kernel.outputs[0])].dtype)) {}
 
   Program run() {
     program.entry = names.claim(kernel.name);
-    program.headers = {"weft/ampere_contraction.cuh"};
+    program.headers = {isTf32 ? "weft/ampere_tf32.cuh" : "weft/ampere_contraction.cuh"};
     nameAxes();
     nameTensors();
     describeProduct();
@@ -47,7 +48,7 @@ public:
     // One block is named so that the compiler spends registers and does not spill for more.
     program.launchBounds = fmt::format("{}, 1", ampereThreads(knobs));
     program.launch = {.grid = {ampereTiles(product, knobs), 1, 1}, .block = {ampereThreads(knobs), 1, 1},
-                      .sharedBytes = ampereSharedBytes(knobs)};
+                      .sharedBytes = sharedBytes()};
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
     return std::move(program);
@@ -90,7 +91,7 @@ private:
         "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .a = {},\n    .b = {},\n"
         "    .strideCm = {}, .batchStrideC = {}, .isAligned = {}}}",
         extent(batchGroup), extent(product.isSwapped ? nGroup : mGroup), extent(product.isSwapped ? mGroup : nGroup), extent(kGroup),
-        a, b, cm, cb, product.isByEngine);
+        a, b, cm, cb, isTf32 ? arePairs() : product.isByEngine);
     program.constants.push_back({"weft::ampere::Product", {{shape, members}}, ""});
   }
 
@@ -102,11 +103,18 @@ private:
     program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
   }
 
+  int64_t sharedBytes() const { return ampereSharedBytes(knobs, sizeOf(product.operandType)); }
+
+  /// Whether rows of a result of f32 start at multiples of two elements.
+  bool arePairs() const {
+    return configuration.outputs[0].alignment % (2 * sizeOf(DType::f32)) == 0 && product.strideCm % 2 == 0 && product.batchStrideC % 2 == 0;
+  }
+
   double factor() const { return numberOf(kernel.body[0], "scale", 1.0); }
 
   void callSkeleton() {
-    program.body.push_back(evaluate(fmt::format("static_assert(weft::ampere::Plan<{}, {}>::sharedBytes == {})", shape, tile,
-                                                ampereSharedBytes(knobs))));
+    program.body.push_back(evaluate(fmt::format("static_assert(weft::ampere::{}<{}, {}>::sharedBytes == {})", isTf32 ? "Tf32Plan" : "Plan", shape,
+                                                tile, sharedBytes())));
     std::string epilogue = "weft::ampere::Unchanged{}";
     if (factor() != 1) {
       epilogue = names.claim("finish");
@@ -116,7 +124,8 @@ private:
                               .name = epilogue,
                               .body = {loop(e, "8", 0, {assign(fmt::format("{}[{}]", sums, e), fmt::format("{}[{}] * {}", sums, e, scale))})}});
     }
-    program.body.push_back(evaluate(fmt::format("weft::ampere::contraction<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
+    const std::string function = isTf32 ? "tf32Contraction<" : fmt::format("contraction<{}, ", type);
+    program.body.push_back(evaluate(fmt::format("weft::ampere::{}{}, {}>({}, {}, {}, {})", function, shape, tile,
                                                 inputs[product.a.input], inputs[product.b.input], result, epilogue)));
   }
 
@@ -125,6 +134,7 @@ private:
   const AmpereContractionKnobs &knobs;
   const HopperProduct product;
   const ContractionGroups groups;
+  const bool isTf32;
   const std::string type;
   Names names;
   Program program;

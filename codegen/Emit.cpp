@@ -6,6 +6,7 @@
 #include "codegen/Names.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
+#include "kernel/MatrixProduct.h"
 
 #include <algorithm>
 
@@ -80,7 +81,8 @@ std::string opText(const Kernel &kernel, const BodyOp &op) {
   const auto spec = op.attributes.find("spec");
   if (spec != op.attributes.end())
     if (const auto *einsum = std::get_if<std::string>(&spec->second)) text += fmt::format(" \"{}\"", *einsum);
-  return fmt::format("{} {}", text, fmt::join(operands, ", "));
+  text += fmt::format(" {}", fmt::join(operands, ", "));
+  return op.operatorClass == OperatorClass::contraction && isTf32(op) ? text + " in tf32" : text;
 }
 
 std::string spaceText(const Kernel &kernel) {

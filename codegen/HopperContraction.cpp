@@ -109,9 +109,15 @@ private:
     }
   }
 
+  /// As the product reads it.
+  DType operandType(const HopperOperand &operand) const {
+    const ProductTypes types = productTypes(kernel);
+    return types.areTf32() ? types.a : kernel.values[size_t(kernel.inputs[operand.input])].dtype;
+  }
+
   void nameOperand(const HopperOperand &operand, int64_t extent, int tileSide) {
     TensorNames &tensor = tensors[operand.input];
-    const DType own = kernel.values[size_t(kernel.inputs[operand.input])].dtype;
+    const DType own = operandType(operand);
     if (operand.isByEngine) addMap(tensor, Parameter::Kind::inputMap, int(operand.input), sliceMap(own, product, operand, extent, tileSide));
     else addPointer(tensor, Parameter::Kind::input, int(operand.input), own);
   }
@@ -186,7 +192,7 @@ private:
   /// Of the product, where they are not as for operands and a result of 16 bits.
   std::string otherMembers() const {
     std::string text;
-    if (sizeOf(product.operandType) == 1) text += ", .operandBytes = 1";
+    if (const int64_t bytes = sizeOf(product.operandType); bytes != 2) text += fmt::format(", .operandBytes = {}", bytes);
     if (sizeOf(dtype) != 4) return text;
     const bool isPaired = configuration.outputs[0].alignment % (2 * sizeOf(dtype)) == 0 && product.strideCm % 2 == 0 && product.batchStrideC % 2 == 0;
     return text + fmt::format(", .isPaired = {}", isPaired);
@@ -194,8 +200,7 @@ private:
 
   /// One element type, or those of A, B and C.
   std::string elementsText() const {
-    const auto typeOf = [&](const HopperOperand &operand) { return kernel.values[size_t(kernel.inputs[operand.input])].dtype; };
-    const DType a = typeOf(product.a), b = typeOf(product.b);
+    const DType a = operandType(product.a), b = operandType(product.b);
     return a == dtype && b == dtype ? type : fmt::format("weft::hopper::Elements<{}, {}, {}>", cudaNameOf(a), cudaNameOf(b), type);
   }
 
@@ -238,6 +243,7 @@ private:
     ContractionEpilogue epilogue = epilogueOf();
     program.headers = epilogue.headers;
     program.headers.push_back("weft/hopper_contraction.cuh");
+    if (product.operandType == DType::tf32) program.headers.push_back("weft/hopper_tf32.cuh");
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());

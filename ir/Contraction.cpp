@@ -9,6 +9,8 @@ namespace {
 /// Of a verified op: its spec parses.
 Einsum einsumOf(ContractOp op) { return parseEinsum(op.getSpec().str()); }
 
+bool areF32(mlir::Value a, mlir::Value b) { return toDType(a.getType()) == DType::f32 && toDType(b.getType()) == DType::f32; }
+
 /// Name of each letter: that of the first operand dimension that carries it.
 std::map<char, std::string> namesOf(const Einsum &einsum, mlir::Type a, mlir::Type b) {
   std::map<char, std::string> names;
@@ -55,6 +57,13 @@ mlir::LogicalResult ContractOp::verifyConstraints() {
   }
   if (getScale() && !getScale()->isFinite())
     return broken(*this, "contract_c9") << "'scale' must be finite";
+  if (const std::optional<llvm::StringRef> precision = getPrecision()) {
+    if (std::string_view(*precision) != nameOf(DType::tf32))
+      return broken(*this, "contract_c10") << "precision '" << *precision << "' is unknown; it is tf32, or absent for full fp32";
+    for (mlir::Value operand : {getA(), getB()})
+      if (toDType(operand.getType()) != DType::f32)
+        return broken(*this, "contract_c11") << "precision tf32 is of f32 operands, not of " << operand.getType();
+  }
   return checkFloats(*this, "contract_c8");
 }
 
@@ -86,6 +95,8 @@ mlir::LogicalResult ContractOp::differentiate(Derivation &derivation) {
   const auto product = [&](const Einsum &spec, mlir::Value a, mlir::Value b, mlir::Type like) {
     auto gradient = ContractOp::create(derivation.builder(), derivation.location(), spec.text(), a, b, scale,
                                        axisNames(like), toDType(like));
+    // The gradient of a wider result may be no f32, which this precision is of.
+    if (areF32(a, b)) gradient.setPrecisionAttr(getPrecisionAttr());
     return Term{&derivation, gradient.getResult(), {}};
   };
   const mlir::Value dy = derivation.upstream().value;

@@ -24,7 +24,7 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"left", Notation::integer},       {"right", Notation::integer},       {"size", Notation::integer},
       {"start", Notation::integer},      {"count", Notation::integer},       {"sizes", Notation::integers},
       {"into", Notation::integers},      {"fill", Notation::real},           {"weight", Notation::real},
-      {"direction", Notation::word},
+      {"direction", Notation::word},     {"precision", Notation::word},
       {"kind", Notation::word},          {"style", Notation::word},          {"empty_row", Notation::word},
       {"spec", Notation::spec}};
   return words;

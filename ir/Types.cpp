@@ -67,6 +67,7 @@ mlir::Type fromDType(mlir::MLIRContext *context, DType dtype) {
   case DType::i1: return builder.getI1Type();
   case DType::f8e4m3: return mlir::Float8E4M3FNType::get(context);
   case DType::f8e5m2: return mlir::Float8E5M2Type::get(context);
+  case DType::tf32: return builder.getF32Type();  // what it is stored as
   }
   llvm_unreachable("every DType has a type");
 }

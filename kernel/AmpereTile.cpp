@@ -8,7 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t elementBytes = 2;
 constexpr int warpSize = 32, mostThreads = 256;
 
 bool isSide(int side) { return side == 32 || side == 64 || side == 128 || side == 256; }
@@ -17,9 +16,9 @@ bool isSide(int side) { return side == 32 || side == 64 || side == 128 || side =
 
 int ampereThreads(const AmpereContractionKnobs &knobs) { return warpSize * knobs.warpsM * knobs.warpsN; }
 
-int64_t ampereSharedBytes(const AmpereContractionKnobs &knobs) {
+int64_t ampereSharedBytes(const AmpereContractionKnobs &knobs, int64_t elementBytes) {
   const int64_t slices = int64_t(knobs.stages) * (knobs.tileM + knobs.tileN) * knobs.tileK;
-  return elementBytes * std::max(slices, int64_t(knobs.tileM) * knobs.tileN);
+  return elementBytes * (elementBytes == 2 ? std::max(slices, int64_t(knobs.tileM) * knobs.tileN) : slices);
 }
 
 int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &knobs) {
@@ -27,10 +26,12 @@ int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &
   return product.batch * tiles(product.m, knobs.tileM) * tiles(product.n, knobs.tileN);
 }
 
-std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t sharedMemoryPerBlock) {
+std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t sharedMemoryPerBlock, int64_t elementBytes) {
+  const int64_t chunk = 16 / elementBytes;
   if (!isSide(knobs.tileM) || !isSide(knobs.tileN))
     return fmt::format("tiles of {} x {}; sides of 32, 64, 128 and 256 are taken", knobs.tileM, knobs.tileN);
   if (knobs.tileK != 32 && knobs.tileK != 64) return fmt::format("slices of {} of k; 32 and 64 are taken", knobs.tileK);
+  if (elementBytes == 4 && knobs.tileK != 32) return fmt::format("slices of {} of k; 32 are taken of tf32", knobs.tileK);
   if (knobs.stages < 2 || knobs.rasterM < 1) return "less than 2 stages or a raster of less than 1";
   const auto divides = [](int tile, int warps) { return warps > 0 && tile % (16 * warps) == 0; };
   if (!divides(knobs.tileM, knobs.warpsM) || !divides(knobs.tileN, knobs.warpsN))
@@ -40,12 +41,12 @@ std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t shar
   if (threads > mostThreads) return fmt::format("{} threads a block; the limit is {}", threads, mostThreads);
   // Every pass of the block over a slice, and over the tile of C, is whole, and eight rows or a multiple of them.
   for (const int side : {knobs.tileM, knobs.tileN})
-    if (threads < std::max(side, 64) || side * knobs.tileK / 8 % threads != 0)
+    if (threads < std::max(side, 64) || side * knobs.tileK / chunk % threads != 0)
       return fmt::format("{} threads do not copy slices of {} x {} in whole passes; take from {} to {} threads", threads, side, knobs.tileK,
-                         std::max(side, 64), side * knobs.tileK / 8);
+                         std::max(side, 64), side * knobs.tileK / chunk);
   if (const int sums = knobs.tileM * knobs.tileN / threads; sums > 128)
     return fmt::format("{} sums a thread; 128 fit its registers", sums);
-  if (const int64_t bytes = ampereSharedBytes(knobs); bytes > sharedMemoryPerBlock)
+  if (const int64_t bytes = ampereSharedBytes(knobs, elementBytes); bytes > sharedMemoryPerBlock)
     return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
   return "";
 }

@@ -12,7 +12,7 @@ struct DTypeFacts {
   std::string_view name, cudaName;
 };
 
-constexpr std::array<DTypeFacts, 8> facts = {{
+constexpr std::array<DTypeFacts, 9> facts = {{
     {DType::f32, 4, "f32", "float"},
     {DType::f16, 2, "f16", "weft::half"},
     {DType::bf16, 2, "bf16", "weft::bfloat16"},
@@ -21,6 +21,7 @@ constexpr std::array<DTypeFacts, 8> facts = {{
     {DType::i1, 1, "i1", "unsigned char"},
     {DType::f8e4m3, 1, "f8e4m3", "weft::float8e4m3"},
     {DType::f8e5m2, 1, "f8e5m2", "weft::float8e5m2"},
+    {DType::tf32, 4, "tf32", "weft::tfloat32"},
 }};
 
 const DTypeFacts &factsOf(DType type) { return facts[static_cast<size_t>(type)]; }

@@ -79,7 +79,7 @@ std::string narrowKnobsRefusal(const HopperContractionKnobs &knobs) {
 std::string narrowTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, bool isPlain) {
   const NarrowSides sides = narrowSides(knobs);
   const HopperOperand &rows = sides.isAlongM ? product.a : product.b, &columns = sides.isAlongM ? product.b : product.a;
-  if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats take others";
+  if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats and tf32 take others";
   if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
   if (!columns.isAlongK())
@@ -91,9 +91,8 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
 
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
-}  // namespace
-
-HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration) {
+/// takesOuterTf32: whether operands that are read as tf32 may be contiguous along their outer axis.
+HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool takesOuterTf32) {
   const auto shape = matrixProduct(kernel, configuration);
   if (!shape) return refused("the layouts map to no batched strided matrix product");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1) return refused("an extent is less than 1");
@@ -106,7 +105,7 @@ HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &con
   HopperProduct product{.isSwapped = !c.isRowMajor(), .batch = shape->batch, .m = shape->m, .n = shape->n, .k = shape->k};
   product.operandType = types.a;
   if (product.isSwapped && !c.isColumnMajor()) return refused("the result is contiguous along neither of its axes");
-  const bool takesOuter = !types.areFloat8();
+  const bool takesOuter = !types.areFloat8() && (!types.areTf32() || takesOuterTf32);
   const auto a = operandOf({shape->m, shape->strideAm, shape->k, shape->strideAk, takesOuter}, bytes);
   const auto b = operandOf({shape->n, shape->strideBn, shape->k, shape->strideBk, takesOuter}, bytes);
   if ((!a || !b) && !takesOuter)
@@ -127,6 +126,12 @@ HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &con
   product.isByEngine = bytesC == 2 && areWholeUnits(product.strideCm, product.batch, product.batchStrideC, bytesC, configuration.outputs[0]);
   return {.product = product};
 }
+
+}  // namespace
+
+HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration) { return productOf(kernel, configuration, false); }
+
+HopperProductAnswer warpProduct(const Kernel &kernel, const Configuration &configuration) { return productOf(kernel, configuration, true); }
 
 NarrowSides narrowSides(const HopperContractionKnobs &knobs) {
   const bool isAlongM = knobs.tileM >= knobs.tileN;

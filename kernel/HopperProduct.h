@@ -1,5 +1,5 @@
 // One contraction as the skeleton kernel of sm_90a takes it (codegen/device/hopper_contraction.cuh): C is contiguous along n, A
-// and B each along k or along their outer axis; 8-bit floats along k alone. A result that is contiguous along m is computed as
+// and B each along k or along their outer axis; 8-bit floats and tf32 along k alone. A result that is contiguous along m is computed as
 // C^T = B^T A^T.
 #pragma once
 
@@ -28,11 +28,11 @@ struct HopperProduct {
   HopperOperand a, b;
   int64_t strideCm = 0, batchStrideC = 0;
   bool isByEngine = true;  ///< whether the copy engine can store C: elements of 16 bits alone
-  DType operandType = DType::f16;  ///< of A; B's is as wide
+  DType operandType = DType::f16;  ///< of A, as the product reads it; B's is as wide
   bool operator==(const HopperProduct &) const = default;
   /// Whether every panel of C leaves by the copy engine, which clips columns at 16 bytes only.
   bool isWhollyByEngine() const { return isByEngine && n % 8 == 0; }
-  /// Elements of k in a slice, whose rows are 128 bytes: 64 of 16 bits, 128 of 8.
+  /// Elements of k in a slice, whose rows are 128 bytes: 64 of 16 bits, 128 of 8, 32 of tf32.
   int64_t depth() const { return 128 / sizeOf(operandType); }
 };
 
@@ -43,6 +43,8 @@ struct HopperProductAnswer {
 /// Under the layouts of a configuration, of operands and results of the types that the family takes. Rows that start at other
 /// addresses than multiples of 16 bytes take a slower path and are no refusal.
 HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration);
+/// The same for products of a warp (ampere_contraction.cuh), which take tf32 in every order, too.
+HopperProductAnswer warpProduct(const Kernel &kernel, const Configuration &configuration);
 
 /// The sides of a narrow tile (hopper_narrow.cuh): `rows` of the operand that lies along the 64 rows of the instruction, `columns` of
 /// the other one.

@@ -123,7 +123,9 @@ std::string libraryRefusal(const LibraryProduct &product) {
   if (!isMatrix(shape.k, shape.strideBk, shape.n, shape.strideBn)) return refused("B");
   if (!isMatrix(shape.m, shape.strideCm, shape.n, shape.strideCn)) return refused("C");
   if (shape.batch > 1 && shape.batchStrideC < 1) return "the members of the batch write one matrix";
-  if (product.operands) return float8Refusal(product);
+  if (product.types().areTf32() && product.dtype != DType::f32)
+    return fmt::format("a result of {} of tf32 operands; the library stores f32 alone", nameOf(product.dtype));
+  if (product.operands && !product.types().areTf32()) return float8Refusal(product);
   return epilogueRefusal(product);
 }
 
@@ -180,7 +182,8 @@ public:
     const auto shape = matrixProduct(kernel, configuration);
     if (!shape) return {.refusal = "its layouts map to no batched strided matrix product"};
     product = {.shape = *shape, .dtype = kernel.values[size_t(form.result)].dtype, .alpha = form.alpha, .epilogue = form.epilogue, .beta = form.beta};
-    if (const ProductTypes types = productTypes(kernel); types.areFloat8()) product.setTypes({types.a, types.b, product.dtype});
+    if (const ProductTypes types = productTypes(kernel); types.areFloat8() || types.areTf32())
+      product.setTypes({types.a, types.b, product.dtype});
     for (const auto place : {&Placement::placeResult, &Placement::placeResidual, &Placement::placeAuxiliary})
       if (!(this->*place)()) return {.refusal = "a tensor of the epilogue does not lie as the product's axes do"};
     if (std::string refusal = libraryRefusal(product); !refusal.empty()) return {.refusal = std::move(refusal)};

@@ -1,5 +1,5 @@
 // One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one of
-// their two axes, one element type (but for operands of 8-bit floats), a factor, and an epilogue. Derived from kernel +
+// their two axes, one element type (but for operands of 8-bit floats, or read as tf32), a factor, and an epilogue. Derived from kernel +
 // configuration, stored in the plan, run without either.
 //
 // Invariant: D, the residual and what GELU is applied to are contiguous along one axis, the rows of D in the library's terms, and
@@ -18,12 +18,12 @@ namespace weft {
 /// shape; R, the residual, and the auxiliary tensor are m x n, too.
 struct LibraryProduct {
   MatrixProduct shape;
-  DType dtype = DType::f32;  ///< of all tensors, but for operands that are 8-bit floats
+  DType dtype = DType::f32;  ///< of all tensors, but for operands that are 8-bit floats or read as tf32
   double alpha = 1;          ///< `scale` of the contraction
   LibraryEpilogue epilogue = LibraryEpilogue::none;
   double beta = 0;           ///< 0: there is no residual
   GroupStrides residual = {}, auxiliary = {};  ///< where there are such tensors
-  /// Of A and B where they are 8-bit floats.
+  /// Of A and B where they are 8-bit floats, or f32 that the library may read as tf32. Without, f32 is multiplied as such.
   struct Operands {
     DType a = DType::f8e4m3, b = DType::f8e4m3;
     bool operator==(const Operands &) const = default;

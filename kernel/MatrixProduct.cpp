@@ -88,10 +88,17 @@ ProductInputs productInputs(const Kernel &kernel) {
   return {.a = positionOf(operands.at(0)), .b = positionOf(operands.at(1))};
 }
 
+bool isTf32(const BodyOp &contraction) {
+  const auto precision = contraction.attributes.find("precision");
+  return precision != contraction.attributes.end() && std::get<std::string>(precision->second) == nameOf(DType::tf32);
+}
+
 ProductTypes productTypes(const Kernel &kernel) {
-  const std::vector<int> &operands = kernel.body.at(0).operands;
+  const BodyOp &contraction = kernel.body.at(0);
+  const bool readsTf32 = isTf32(contraction);
   const auto typeOf = [&](int value) { return kernel.values[size_t(value)].dtype; };
-  return {.a = typeOf(operands.at(0)), .b = typeOf(operands.at(1)), .c = typeOf(kernel.outputs.at(0))};
+  const auto readAs = [&](int value) { return readsTf32 && typeOf(value) == DType::f32 ? DType::tf32 : typeOf(value); };
+  return {.a = readAs(contraction.operands.at(0)), .b = readAs(contraction.operands.at(1)), .c = typeOf(kernel.outputs.at(0))};
 }
 
 std::string nameOf(const ProductTypes &types) {

@@ -35,16 +35,19 @@ struct MatrixProduct {
   auto operator<=>(const MatrixProduct &) const = default;
 };
 /// Element types of the operands of a product and of what it stores. One for all but where the operands are 8-bit floats, which may be
-/// of two formats and give wider results.
+/// of two formats and give wider results, or f32 that the product reads as tf32.
 struct ProductTypes {
   DType a = DType::f32, b = DType::f32, c = DType::f32;
   auto operator<=>(const ProductTypes &) const = default;
   bool isUniform() const { return a == c && b == c; }
   bool areFloat8() const { return isFloat8(a) && isFloat8(b); }
+  bool areTf32() const { return a == DType::tf32 && b == DType::tf32; }
 };
+/// Whether the contraction's f32 operands may be read as tf32 (ir/SPEC.md, "Contraction").
+bool isTf32(const BodyOp &contraction);
 /// Of a kernel that opens with a contraction; c is that of the kernel's first output.
 ProductTypes productTypes(const Kernel &kernel);
-/// "f16", "f8e4m3,f8e5m2->f16".
+/// "f16", "f8e4m3,f8e5m2->f16", "tf32,tf32->f32".
 std::string nameOf(const ProductTypes &types);
 std::optional<ProductTypes> parseProductTypes(std::string_view text);
 

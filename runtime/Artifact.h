@@ -69,7 +69,7 @@ struct PlanLibraryEpilogue {
 /// `offset`; strides are in elements.
 struct PlanLibraryProduct {
   int a = -1, b = -1, c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
-  std::string dtype;           ///< of all three, or "f8e4m3,f8e5m2->f16"; products accumulate in fp32
+  std::string dtype;           ///< of all three, or "f8e4m3,f8e5m2->f16", "tf32,tf32->f32" (of f32 tensors); products accumulate in fp32
   double alpha = 1;
   MatrixProduct shape;         ///< A is m x k, B k x n, C m x n
   std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the product alone

@@ -97,9 +97,10 @@ public:
   Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
       : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)), traits(traitsOf(product.epilogue)),
         leftType(dataType(blas.isSwapped ? product.types().b : product.types().a)),
-        rightType(dataType(blas.isSwapped ? product.types().a : product.types().b)), areFloat8(product.types().areFloat8()) {
+        rightType(dataType(blas.isSwapped ? product.types().a : product.types().b)), areFloat8(product.types().areFloat8()),
+        compute(product.types().areTf32() ? compute32FFastTF32 : compute32F) {
     const Functions &call = this->library->call;
-    check(call.createOperation(&operation, compute32F, real32F), "a product's descriptor");
+    check(call.createOperation(&operation, compute, real32F), "a product's descriptor");
     set(transposeA, int32_t(blas.left.isTransposed ? transposed : plain));
     set(transposeB, int32_t(blas.right.isTransposed ? transposed : plain));
     const int32_t batch = int32_t(product.shape.batch);
@@ -148,7 +149,7 @@ public:
       return std::nullopt;
     };
     Algorithm algorithm{};
-    Status status = call.initializeAlgorithm(library->handle, compute32F, real32F, leftType, rightType, type, type, knobs.algorithm, &algorithm);
+    Status status = call.initializeAlgorithm(library->handle, compute, real32F, leftType, rightType, type, type, knobs.algorithm, &algorithm);
     if (status != success) return refuse(fmt::format("algorithm {}", knobs.algorithm), status);
     for (const AttributeOf &attribute : attributesOf) {
       const int value = knobs.*attribute.member;
@@ -196,6 +197,7 @@ public:
   const LibraryEpilogueTraits &traits;
   const DataType leftType, rightType;
   const bool areFloat8;
+  const ComputeType compute;
   Operation operation = nullptr;
   Layout left = nullptr, right = nullptr, residual = nullptr, result = nullptr;
 

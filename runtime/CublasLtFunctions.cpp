@@ -33,7 +33,8 @@ Functions::Functions(const std::filesystem::path &path) : library(path.string())
 
 DataType dataType(DType type) {
   switch (type) {
-  case DType::f32: return real32F;
+  case DType::f32:
+  case DType::tf32: return real32F;
   case DType::f16: return real16F;
   case DType::bf16: return real16BF;
   case DType::f8e4m3: return real8FE4M3;

@@ -37,7 +37,7 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-enum ComputeType : int { compute32F = 68 };                ///< cublasComputeType_t: fp32, no reduced precision
+enum ComputeType : int { compute32F = 68, compute32FFastTF32 = 77 };  ///< cublasComputeType_t: fp32, no reduced precision; f32 read as tf32
 enum DataType : int { real32F = 0, real16F = 2, real16BF = 14, real8FE4M3 = 28, real8FE5M2 = 29 };  ///< cudaDataType_t
 enum Transpose : int32_t { plain = 0, transposed = 1 };    ///< cublasOperation_t
 enum OperationAttribute : int {

@@ -71,7 +71,8 @@ private:
                                                    fmt::join(tensor.order, ", "), rank));
     require(std::ranges::all_of(tensor.extents, [](int64_t extent) { return extent > 0; }), place,
             "an extent is not positive");
-    require(parseDType(tensor.dtype).has_value(), place, fmt::format("unknown dtype \"{}\"", tensor.dtype));
+    const auto type = parseDType(tensor.dtype);
+    require(type && storedAs(*type) == *type, place, fmt::format("unknown dtype \"{}\"", tensor.dtype));
     const std::set<std::string> roles{"argument", "parameter", "result", "temporary"};
     require(roles.contains(tensor.role), place,
             fmt::format("role \"{}\" is none of {}", tensor.role, fmt::join(roles, ", ")));
@@ -150,7 +151,8 @@ private:
   void checkOperand(const PlanLibraryProduct &product, int index, DType type, std::array<int64_t, 2> extents, std::array<int64_t, 2> strides,
                     int64_t batchStride, const std::string &place) const {
     const PlanTensor &tensor = plan.tensors[size_t(index)];
-    require(tensor.dtype == nameOf(type), place, fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, nameOf(type)));
+    const std::string_view stored = nameOf(storedAs(type));
+    require(tensor.dtype == stored, place, fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, stored));
     double elements = 1;
     int64_t last = 0;
     for (size_t i = 0; i < tensor.extents.size(); ++i) {
@@ -184,7 +186,7 @@ private:
     const size_t rank = map.extents.size();
     require(rank >= 1 && rank <= 5 && map.strides.size() == rank - 1 && map.box.size() == rank, place,
             "extents, strides and box of its map do not fit");
-    require(map.dtype == parseDType(tensor.dtype), place, fmt::format("its map is of {}, {} of {}", nameOf(map.dtype), tensor.name, tensor.dtype));
+    require(storedAs(map.dtype) == parseDType(tensor.dtype), place, fmt::format("its map is of {}, {} of {}", nameOf(map.dtype), tensor.name, tensor.dtype));
     const auto positive = [](int64_t extent) { return extent > 0; };
     require(std::ranges::all_of(map.extents, positive) && std::ranges::all_of(map.box, positive), place, "an extent of its map is not positive");
     double elements = double(map.extents[0]), tensorElements = 1;

@@ -10,7 +10,7 @@ namespace weft::runtime::cuda {
 namespace {
 
 // CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
-constexpr int unsigned8 = 0, float16 = 6, float32 = 7, bfloat16 = 9;
+constexpr int unsigned8 = 0, float16 = 6, float32 = 7, bfloat16 = 9, tensorFloat32 = 11;
 constexpr int noInterleave = 0, promoteTo256Bytes = 3, fillWithZeros = 0;
 
 int dataTypeOf(DType dtype) {
@@ -18,6 +18,7 @@ int dataTypeOf(DType dtype) {
   case DType::f16: return float16;
   case DType::bf16: return bfloat16;
   case DType::f32: return float32;
+  case DType::tf32: return tensorFloat32;  // of elements of 32 bits, which it rounds on their way to shared memory
   case DType::f8e4m3:
   case DType::f8e5m2: return unsigned8;  // it has no name for them, and moves bits
   default: throw Error::unsupported("no map of a tensor of {}", nameOf(dtype));

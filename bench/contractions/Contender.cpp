@@ -71,6 +71,12 @@ ProductTypes typesOf(const Shape &shape, DType dtype) {
 
 }  // namespace
 
+double Shape::bytes() const {
+  const auto own = types ? parseProductTypes(types) : std::nullopt;
+  const double ofA = own ? double(sizeOf(own->a)) : 2, ofC = own ? double(sizeOf(own->c)) : 2;
+  return (ofA * double(m * k + n * k) + ofC * double(m * n)) * double(batch);
+}
+
 std::string Shape::name() const {
   const std::string text = fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
   return types ? fmt::format("{} {}", text, types) : text;
@@ -82,19 +88,21 @@ Problem problemOf(const Shape &shape, DType dtype) {
   kernel.name = "product";
   kernel.axes = {{"b", shape.batch}, {"m", shape.m}, {"n", shape.n}, {"k", shape.k}};
   const ProductTypes types = typesOf(shape, dtype);
-  kernel.values = {{.name = "x", .dtype = types.a, .axes = {0, 1, 3}}, {.name = "y", .dtype = types.b, .axes = {0, 2, 3}},
+  kernel.values = {{.name = "x", .dtype = storedAs(types.a), .axes = {0, 1, 3}}, {.name = "y", .dtype = storedAs(types.b), .axes = {0, 2, 3}},
                    {.name = "z", .dtype = types.c, .axes = {0, 1, 2}}};
   kernel.inputs = {0, 1};
   kernel.outputs = {2};
   BodyOp contract{.name = "contract", .operatorClass = OperatorClass::contraction, .operands = {0, 1}, .results = {2}, .reducedAxes = {3}};
   contract.flop = shape.flop();
+  if (types.areTf32()) contract.attributes["precision"] = std::string(nameOf(DType::tf32));
   kernel.body = {contract};
   const Layout x = layoutOf(shape.isAlongKA ? shape.m : shape.k, shape.isAlongKA ? shape.k : shape.m, shape.isAlongKA, shape.pad);
   const Layout y = layoutOf(shape.isAlongKB ? shape.n : shape.k, shape.isAlongKB ? shape.k : shape.n, shape.isAlongKB, shape.pad);
   const Layout z = layoutOf(shape.m, shape.n, true, shape.pad);
-  std::set<Knobs> knobs;  // those of the dense layouts: padding is no layout that a plan chooses
+  std::set<Knobs> knobs, ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
     if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) knobs.insert(one.knobs);
+    if (std::holds_alternative<AmpereContractionKnobs>(one.knobs)) ofWarps.insert(one.knobs);
     return true;
   });
   for (const Knobs &one : knobs) {
@@ -103,6 +111,11 @@ Problem problemOf(const Shape &shape, DType dtype) {
     problem.configurations.push_back(configuration);
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
+  if (problem.emitted.empty() && warpProduct(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = AmpereContractionKnobs{}}).product)
+    for (const Knobs &one : ofWarps) {  // where the family of sm_90a takes no such operands
+      problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
+      problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
+    }
   if (problem.emitted.empty()) throw Error::checkFailed("{}: no configuration of ours", shape.name());
   return problem;
 }
@@ -112,8 +125,8 @@ Contenders::Contenders(const Problem &problem, const CublasLt &library, bool sta
       product(libraryProduct(problem.kernel, problem.configurations[0])) {
   const Shape &shape = problem.shape;
   const Configuration &layouts = problem.configurations[0];
-  hostA = operand(types.a, {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
-  hostB = operand(types.b, {shape.batch, shape.n, shape.k}, layouts.inputs[1], 2);
+  hostA = operand(storedAs(types.a), {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
+  hostB = operand(storedAs(types.b), {shape.batch, shape.n, shape.k}, layouts.inputs[1], 2);
   const int64_t bytesC = sizeOf(types.c) * spanOf(layouts.outputs[0], {shape.batch, shape.m, shape.n});
   constexpr int count = 3;
   for (int set = 0; set < count; ++set) {
@@ -193,7 +206,10 @@ std::string Contenders::check() {
       sum += term, magnitude += std::abs(term), squares += term * term;
     }
     const double got = valueAt(types.c, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
-    const double inSum = magnitude * 0x1p-22 + 1e-7 + (types.areFloat8() ? reference::float8SumError(shape.k, sum, magnitude, squares) : 0);
+    const double lost = types.areFloat8() ? reference::float8SumError(shape.k, sum, magnitude, squares)
+                        : types.areTf32() ? reference::tf32SumError(sum, magnitude, squares)
+                                          : 0;
+    const double inSum = magnitude * 0x1p-22 + 1e-7 + lost;
     const double bound = inSum + reference::roundingError(types.c, std::abs(sum) + inSum);
     if (!(std::abs(got - sum) <= bound)) return fmt::format("[{}, {}, {}] is {} instead of {}", z, m, n, got, sum);
   }

@@ -22,11 +22,11 @@ struct Shape {
   int64_t m, n, k, batch;
   bool isAlongKA = true, isAlongKB = true;
   int64_t pad = 1;
-  const char *types = nullptr;  ///< "f8e4m3,f8e5m2->f16"
+  const char *types = nullptr;  ///< "f8e4m3,f8e5m2->f16", "tf32,tf32->f32"
 
   double flop() const { return 2.0 * double(m) * double(n) * double(k) * double(batch); }
   /// Of both operands and the result, once.
-  double bytes() const { return double((m * k + n * k) * (types ? 1 : 2) + 2 * m * n) * double(batch); }
+  double bytes() const;
   std::string name() const;
 };
 

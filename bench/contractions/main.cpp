@@ -27,10 +27,11 @@ namespace {
 using namespace runtime;
 
 constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16";
-constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16";
+constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16", *tf32 = "tf32,tf32->f32";
 
-/// Issue 5's groups: layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere; and 8-bit
-/// floats in shapes that the library takes, too.
+/// Issue 5's groups: layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere; 8-bit
+/// floats in shapes that the library takes, too; and tf32, by
+/// products of a warp where an operand does not lie along k.
 constexpr Shape shapes[] = {
     {"layer", 4096, 3072, 1024, 1},        {"layer", 4096, 1024, 1024, 1, true, false}, {"layer", 4096, 4096, 1024, 1, true, false},
     {"layer", 4096, 1024, 4096, 1},        {"layer", 12288, 3072, 1024, 1},             {"layer", 12288, 1024, 1024, 1, true, false},
@@ -49,6 +50,13 @@ constexpr Shape shapes[] = {
     {"fp8", 8192, 8192, 8192, 1, true, true, 1, float8},  {"fp8", 4096, 1024, 4096, 1, true, true, 1, float8},
     {"fp8", 1000, 784, 560, 1, true, true, 1, float8},    {"fp8", 1000, 784, 560, 1, true, true, 1, float8Mixed},
     {"fp8", 2640, 3072, 768, 1, true, true, 1, float8},   {"fp8", 16, 4096, 4096, 1, true, true, 1, float8},
+    {"tf32", 4096, 4096, 4096, 1, true, true, 1, tf32},   {"tf32", 8192, 8192, 8192, 1, true, true, 1, tf32},
+    {"tf32", 4096, 3072, 1024, 1, true, true, 1, tf32},   {"tf32", 4096, 1024, 1024, 1, true, true, 1, tf32},
+    {"tf32", 4096, 4096, 1024, 1, true, true, 1, tf32},   {"tf32", 4096, 1024, 4096, 1, true, true, 1, tf32},
+    {"tf32", 2640, 3072, 768, 1, true, true, 1, tf32},    {"tf32", 512, 512, 64, 128, true, true, 1, tf32},
+    {"tf32", 16, 4096, 4096, 1, true, true, 1, tf32},     {"tf32", 1000, 777, 555, 1, true, true, 64, tf32},
+    {"tf32", 1000, 777, 555, 1, true, true, 1, tf32},     {"tf32", 4096, 4096, 4096, 1, true, false, 1, tf32},
+    {"tf32", 4096, 4096, 4096, 1, false, false, 1, tf32}, {"tf32", 1024, 3072, 4096, 1, false, false, 1, tf32},
 };
 
 using Contender = Contenders::Contender;

@@ -1,5 +1,6 @@
 // One element of a contraction: the sum over the letters that the result lacks.
 #include "kernel/Error.h"
+#include "kernel/MatrixProduct.h"
 #include "kernel/reference/PointEvaluator.h"
 
 #include <cmath>
@@ -45,6 +46,7 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
   }
   const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
   if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, magnitude, squares);
+  if (isTf32(op)) error += tf32SumError(total, magnitude, squares);
   const double scale = number(op, "scale", 1);
   return {.value = total * scale,
           .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};

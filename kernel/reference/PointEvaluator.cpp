@@ -33,6 +33,11 @@ double float8SumError(int64_t n, double total, double magnitude, double squares)
   return lost * running * (double((n + together - 1) / together) + 2 * std::sqrt(double(n)) + oneWay);
 }
 
+double tf32SumError(double total, double magnitude, double squares) {
+  constexpr double lost = 0x1p-9;
+  return lost * std::min(magnitude, std::abs(total) + 2 * std::sqrt(squares));
+}
+
 double tolerance(const Point &point, DType type) {
   // The rounding of the farthest value that the error admits, which may have a larger exponent.
   return point.error + roundingError(type, std::abs(point.value) + point.error);

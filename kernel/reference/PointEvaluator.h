@@ -163,6 +163,11 @@ double sumError(int64_t n);
 /// every step, hence n / 32; products either way, hence 2 sqrt(n) as above, and where most have one sign, that way, hence
 /// n |total| / magnitude (small products then vanish in a large sum, up to all of them).
 double float8SumError(int64_t n, double total, double magnitude, double squares);
+/// Error of a sum of n products of f32 numbers that are read as tf32, with this total, sum of magnitudes and sum of squares. Every
+/// operand loses up to 2^-10 of itself where its lower bits are cut off and half of that where it is rounded to nearest, so a product
+/// loses less than 2^-9. Cutting moves all products towards zero, hence |total|; what differs from one to the next adds up as
+/// in float8SumError, hence 2 sqrt(squares), and no sum is further off than all products in one direction.
+double tf32SumError(double total, double magnitude, double squares);
 /// How far a stored element of a type may be from `point`: its error, and the rounding of the type.
 double tolerance(const Point &point, DType type);
 /// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never does.

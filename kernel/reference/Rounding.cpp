@@ -12,7 +12,7 @@ namespace {
 struct Format {
   int fractionBits, minimumExponent, maximumExponent;
 };
-constexpr Format half{10, -14, 15}, bfloat16{7, -126, 127}, single{23, -126, 127}, e4m3{3, -6, 8}, e5m2{2, -14, 15};
+constexpr Format half{10, -14, 15}, bfloat16{7, -126, 127}, tensorFloat{10, -126, 127}, single{23, -126, 127}, e4m3{3, -6, 8}, e5m2{2, -14, 15};
 constexpr double largestE4m3 = 448, largestE5m2 = 57344;  ///< 0x7E: 0x7F is NaN; 0x7B
 
 double quantumOf(const Format &format, double value) {
@@ -37,6 +37,8 @@ double roundTo(DType type, double value) {
     return value;
   case DType::f32:
     return static_cast<float>(value);
+  case DType::tf32:
+    return roundTo(tensorFloat, value);
   case DType::f16:
     return roundTo(half, value);
   case DType::bf16:
@@ -65,6 +67,8 @@ double roundingError(DType type, double value) {
   switch (type) {
   case DType::f32:
     return quantumOf(single, value) / 2;
+  case DType::tf32:
+    return quantumOf(tensorFloat, value) / 2;
   case DType::f16:
     return quantumOf(half, value) / 2;
   case DType::bf16:

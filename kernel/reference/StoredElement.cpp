@@ -74,6 +74,7 @@ void storeElement(DType type, std::byte *at, double value) {
   case DType::f64:
     return put(at, value);
   case DType::f32:
+  case DType::tf32:
     return put(at, float(value));
   case DType::f16:
     return put(at, halfBits(value));
@@ -95,6 +96,7 @@ double loadElement(DType type, const std::byte *at) {
   case DType::f64:
     return get<double>(at);
   case DType::f32:
+  case DType::tf32:
     return get<float>(at);
   case DType::f16:
     return halfValue(get<uint16_t>(at));

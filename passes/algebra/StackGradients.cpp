@@ -31,7 +31,7 @@ std::string renamed(llvm::StringRef spec) {
 }
 
 bool isSameProduct(ContractOp a, ContractOp b) {
-  return renamed(a.getSpec()) == renamed(b.getSpec()) && a.getScaleAttr() == b.getScaleAttr() &&
+  return renamed(a.getSpec()) == renamed(b.getSpec()) && a.getScaleAttr() == b.getScaleAttr() && a.getPrecisionAttr() == b.getPrecisionAttr() &&
          mlir::getElementTypeOrSelf(a.getType()) == mlir::getElementTypeOrSelf(b.getType());
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 std::string_view dtypeName(mlir::Type type) { return nameOf(*toDType(type)); }
 
+std::string precisionOf(ContractOp op) { return op.getPrecision().value_or(dtypeName(op.getA().getType())).str(); }
+
 struct Refusal {
   ReasonCode code;
   std::string detail;
@@ -28,6 +30,8 @@ std::optional<Refusal> refuse(std::vector<Projection> members, const Projection 
   if (!same || a.getScaleAttr() != b.getScaleAttr())
     return Refusal{reasons::stackEinsumDiffers, (a.getSpec() + " against " + b.getSpec()).str()};
   const mlir::Type storedA = mlir::getElementTypeOrSelf(a.getType()), storedB = mlir::getElementTypeOrSelf(b.getType());
+  if (a.getPrecisionAttr() != b.getPrecisionAttr())
+    return Refusal{reasons::stackTypeDiffers, fmt::format("precision {} against {}", precisionOf(a), precisionOf(b))};
   if (storedA != storedB || mlir::getElementTypeOrSelf(weightA) != mlir::getElementTypeOrSelf(weightB))
     return Refusal{reasons::stackTypeDiffers, fmt::format("{} and {} against {} and {}", dtypeName(weightA), dtypeName(storedA),
                                                           dtypeName(weightB), dtypeName(storedB))};

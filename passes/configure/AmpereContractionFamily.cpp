@@ -1,5 +1,5 @@
-// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation. On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
+// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched strided
+// matrix product, in any orientation. On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
 #include "kernel/AmpereTile.h"
 #include "kernel/Error.h"
 #include "passes/configure/AmpereCost.h"
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace weft {
 namespace {
@@ -22,24 +23,36 @@ constexpr AmpereContractionKnobs tiles[] = {
     {.tileM = 32, .tileN = 128, .tileK = 64, .stages = 4, .warpsM = 1, .warpsN = 4},
     {.tileM = 32, .tileN = 32, .tileK = 64, .stages = 4, .warpsM = 2, .warpsN = 1},
 };
+/// Of tf32, twice as large.
+constexpr AmpereContractionKnobs tf32Tiles[] = {
+    {.tileM = 128, .tileN = 128, .tileK = 32, .stages = 3, .warpsM = 2, .warpsN = 2},
+    {.tileM = 128, .tileN = 64, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 64, .tileN = 128, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 64, .tileN = 64, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2},
+    {.tileM = 32, .tileN = 128, .tileK = 32, .stages = 4, .warpsM = 1, .warpsN = 4},
+    {.tileM = 32, .tileN = 32, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 1},
+};
 constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
 constexpr size_t fewestTiles = 2, mostTiles = 4;  ///< for one shape of the result
 
 std::string typeRefusal(const Kernel &kernel) {
-  const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
+  const ProductTypes types = productTypes(kernel);
+  const DType type = types.c;
+  if (types.areTf32()) return type == DType::f32 ? "" : fmt::format("a result of {}; products of a warp give f32 of tf32", nameOf(type));
   for (const int value : operandValues(kernel))
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warp has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
-  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16 and bf16 are taken", nameOf(type));
+  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16, bf16, and f32 at precision tf32 are taken", nameOf(type));
   return "";
 }
 
 /// The tiles worth trying for a result of m x n, by the model.
 void addKnobs(const HopperProduct &product, DType dtype, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, AmpereContractionKnobs>> priced;
-  for (const AmpereContractionKnobs &one : tiles)
-    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock).empty())
+  const std::span<const AmpereContractionKnobs> tried = dtype == DType::tf32 ? std::span<const AmpereContractionKnobs>(tf32Tiles) : tiles;
+  for (const AmpereContractionKnobs &one : tried)
+    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock, sizeOf(dtype)).empty())
       priced.emplace_back(ampereTensorSeconds(product, one, dtype, device), one);
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i)
@@ -54,18 +67,20 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
                                   device.architecture)};
   if (std::string reason = contractionRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
   if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
-  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
+  const DType dtype = productTypes(kernel).a;
+  if (!device.tensorFlops.contains(dtype)) return {.reason = fmt::format("{} names no flop rate of products of {}", device.name, nameOf(dtype))};
   ConfigurationSpace space{.family = std::string(familyOf(AmpereContractionKnobs{}))};
   std::set<Knobs> knobs;
   std::set<std::pair<int64_t, int64_t>> shapes;
   std::string refusal;
   for (LayoutTuple &tuple : contractionTuples(kernel)) {
-    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, AmpereContractionKnobs{}));
+    const Configuration configuration = toConfiguration(kernel, tuple, AmpereContractionKnobs{});
+    const HopperProductAnswer answer = warpProduct(kernel, configuration);
     if (!answer.product) {
       refusal = answer.refusal;
       continue;
     }
-    if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine) {
+    if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine && hopperProduct(kernel, configuration).product) {
       if (refusal.empty()) refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
       continue;
     }

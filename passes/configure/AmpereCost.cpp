@@ -21,10 +21,9 @@ double ampereTensorSeconds(const HopperProduct &product, const AmpereContraction
 }
 
 Cost ampereCost(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs, const Device &device) {
-  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  const HopperProductAnswer answer = warpProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  const DType dtype = kernel.values[size_t(kernel.outputs[0])].dtype;
-  const double tensorSeconds = ampereTensorSeconds(*answer.product, knobs, dtype, device);
+  const double tensorSeconds = ampereTensorSeconds(*answer.product, knobs, productTypes(kernel).a, device);
   const auto necessary = double(kernel.necessaryBytes());
   const double memorySeconds = necessary / device.copyBandwidth;
   const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer.product->k));

@@ -57,10 +57,9 @@ double memoryUsageEfficiency(const Cost &cost, const Device &device) {
 
 namespace {
 
-/// Of the contraction's operands; scales of 8-bit floats are wider.
+/// Of the contraction's operands, as it reads them; scales of 8-bit floats are wider.
 DType operandType(const Kernel &kernel) {
-  const auto values = contractionValues(kernel);
-  return kernel.values[size_t(values ? values->front() : kernel.inputs.front())].dtype;
+  return contractionValues(kernel) ? productTypes(kernel).a : kernel.values[size_t(kernel.inputs.front())].dtype;
 }
 
 bool usesTensorCores(const Kernel &kernel, const Device &device) {

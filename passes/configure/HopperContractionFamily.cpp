@@ -1,5 +1,5 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, or of 8-bit floats that are contiguous along k, with the element-wise ops that follow it and sums of their results. Tiles that would take
+// orientation, or of 8-bit floats or tf32 that are contiguous along k, with the element-wise ops that follow it and sums of their results. Tiles that would take
 // far longer than the best one by their number and their waste are left out. Beside them narrow tiles of halves, where one side is short or tiles
 // are few.
 #include "kernel/ContractionRegion.h"
@@ -36,8 +36,8 @@ constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of th
 
 bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-/// Operands of the product and the first output have one type, or operands are 8-bit floats and the first output is wider; what else
-/// an epilogue reads and stores may be f32, too.
+/// Operands of the product and the first output have one type, or operands are 8-bit floats and the first output is wider, or they are f32
+/// that is read as tf32; what else an epilogue reads and stores may be f32, too.
 std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
   const ProductTypes types = productTypes(kernel);
   const DType type = types.c;
@@ -47,11 +47,13 @@ std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
       return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
   }
   if (types.areFloat8()) return "";
+  if (types.areTf32())
+    return isHalf(type) || type == DType::f32 ? "" : fmt::format("a result of {}; f32, f16 and bf16 are taken of tf32", nameOf(type));
   for (const int value : {region.a, region.b})
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
-  if (!isHalf(type)) return fmt::format("element type {}; f16, bf16 and products of f8e4m3 and f8e5m2 are taken", nameOf(type));
+  if (!isHalf(type)) return fmt::format("element type {}; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are taken", nameOf(type));
   return "";
 }
 
@@ -183,6 +185,8 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   if (!recognised.region) return {.reason = recognised.refusal};
   if (std::string reason = typeRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
   if (std::string reason = tensorsRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
+  if (const DType operands = productTypes(kernel).a; !device.tensorFlops.contains(operands))
+    return {.reason = fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands))};
   ConfigurationSpace space{.family = std::string(familyOf(HopperContractionKnobs{}))};
   std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes;
   std::vector<HopperProduct> products;
@@ -202,8 +206,10 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   if (space.tuples.empty()) return {.reason = std::move(refusal)};
   std::set<Knobs> knobs;
   const int registers = epilogueRegisters(kernel, *recognised.region);
-  const bool readsPanels = std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
-  const int stored = kernel.outputs.size() > recognised.region->sums.size() + 1 ? 2 : 1;
+  const ProductTypes types = productTypes(kernel);
+  const bool hasPanels = !types.areTf32() || isHalf(types.c);  // threads load and store f32
+  const bool readsPanels = hasPanels && std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
+  const int stored = hasPanels && kernel.outputs.size() > recognised.region->sums.size() + 1 ? 2 : 1;
   for (auto &[extents, product] : shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
     refusal = addKnobs(product, *recognised.region, registers, readsPanels, stored, device, knobs);

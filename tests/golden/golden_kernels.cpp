@@ -5,6 +5,7 @@
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
 
@@ -105,6 +106,16 @@ Golden hopperFloat8Golden() {
   return {"scaled_product_hopper_f8", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// f32 that is read as tf32, with a bias; rows of one operand start anywhere.
+Golden hopperTf32Golden(bool isOdd) {
+  const Kernel kernel = isOdd ? samples::tf32Product({.b = 3, .m = 1000, .n = 777, .k = 555})
+                              : samples::inTf32(samples::productBias({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f32));
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  Golden golden{isOdd ? "product_hopper_odd_tf32" : "product_bias_hopper_tf32", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  if (!isOdd) golden.configuration.inputs[0].order = {1, 0};  // the weights along k
+  return golden;
+}
+
 /// And on the tensor cores of sm_80.
 Golden ampereGolden() {
   const std::map<char, int64_t> extents{{'b', 7}, {'h', 16}, {'i', 1024}, {'j', 511}, {'p', 64}};
@@ -112,6 +123,14 @@ Golden ampereGolden() {
   kernel.name = "projection";
   kernel.body[0].attributes["scale"] = 0.125;
   return {"projection_ampere_f16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+}
+
+/// Of f32 that is read as tf32: one operand along k, one along n.
+Golden ampereTf32Golden() {
+  Kernel kernel = samples::inTf32(samples::contractKernel({{'m', 1000}, {'n', 777}, {'k', 512}}, "mk", "kn", "mn"));
+  for (Value &value : kernel.values) value.dtype = DType::f32;
+  kernel.name = "projection";
+  return {"projection_ampere_tf32", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{.stages = 3})};
 }
 
 /// Gradients of gamma and beta whose columns blocks of the grid share.
@@ -161,7 +180,10 @@ std::vector<Golden> goldens() {
       hopperColumnSumGolden(),
       hopperRowSumsGolden(),
       hopperFloat8Golden(),
+      hopperTf32Golden(false),
+      hopperTf32Golden(true),
       ampereGolden(),
+      ampereTf32Golden(),
   };
 }
 

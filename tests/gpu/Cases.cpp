@@ -7,6 +7,7 @@
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
 
@@ -339,6 +340,49 @@ void addFloat8(Collector &collect) {
         collect.add("float8-deep", samples::float8Product(extents, types), nameOf(types), one);
 }
 
+/// Products of f32 read as tf32: aligned, odd and tiny extents, members of a batch, shared and long k, results of every type, views whose
+/// rows start anywhere or have gaps; the same exactly on whole numbers; and with what follows a contraction.
+void addTf32(Collector &collect) {
+  using samples::Tf32Extents;
+  const HopperContractionKnobs family;
+  for (const DType result : {DType::f32, DType::f16, DType::bf16})
+    for (const Tf32Extents &extents : {Tf32Extents{.m = 512, .n = 768, .k = 512}, {.m = 1000, .n = 784, .k = 560}, {.b = 3, .m = 200, .n = 336, .k = 204},
+                                       {.b = 2, .m = 129, .n = 65, .k = 77}, {.m = 1, .n = 40, .k = 48}, {.m = 9, .n = 1, .k = 33},
+                                       {.m = 7, .n = 5, .k = 1}, {.b = 5, .m = 3, .n = 2, .k = 3}, {.m = 1, .n = 1, .k = 1000},
+                                       {.m = 128, .n = 256, .k = 4096}, {.m = 33, .n = 17, .k = 10003}}) {
+      const Kernel kernel = samples::tf32Product(extents, result);
+      const std::string name = nameOf(ProductTypes{DType::tf32, DType::tf32, result});
+      const std::vector<Configuration> drawn = collect.drawFamily(kernel, family, result == DType::f32 ? 10 : 4);
+      for (size_t n = 0; n < drawn.size(); ++n) {
+        collect.add("tf32", kernel, name, drawn[n]);
+        collect.add("tf32-whole", kernel, name, drawn[n], Inputs::whole);
+        const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
+        if (hopperProduct(kernel, views).product &&
+            hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(views.knobs), findDevice("h200").sharedMemoryPerBlock).empty())
+          collect.add("tf32-views", kernel, name, views);
+      }
+    }
+  for (const auto &[a, b] : {std::pair("bmk", "bnk"), {"bmk", "bkn"}, {"bkm", "bnk"}, {"bkm", "bkn"}})
+    for (const Tf32Extents &extents : {Tf32Extents{.m = 512, .n = 768, .k = 512}, {.b = 3, .m = 200, .n = 336, .k = 204}, {.b = 2, .m = 129, .n = 65, .k = 77},
+                                       {.m = 1, .n = 40, .k = 48}, {.m = 9, .n = 1, .k = 33}, {.m = 33, .n = 17, .k = 10003}}) {
+      const std::map<char, int64_t> used{{'b', extents.b}, {'m', extents.m}, {'n', extents.n}, {'k', extents.k}};
+      Kernel kernel = samples::inTf32(typed(samples::contractKernel(used, a, b, "bmn"), DType::f32));
+      const std::vector<Configuration> drawn = collect.drawFamily(kernel, AmpereContractionKnobs{}, 6);
+      for (size_t n = 0; n < drawn.size(); ++n) {
+        collect.add("tf32-warps", kernel, nameOf(samples::tf32Types), drawn[n], n % 2 == 0 ? Inputs::usual : Inputs::whole);
+        const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
+        if (warpProduct(kernel, views).product) collect.add("tf32-warps-views", kernel, nameOf(samples::tf32Types), views);
+      }
+      kernel.body[0].attributes["scale"] = 0.125;
+      for (const Configuration &one : collect.drawFamily(kernel, AmpereContractionKnobs{}, 2))
+        collect.add("tf32-warps", kernel, nameOf(samples::tf32Types), one);
+    }
+  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 71, .u = 331}, {.b = 1, .j = 1000, .i = 200, .u = 1032}})
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32))
+      for (const Configuration &one : collect.drawFamily(samples::inTf32(kernel), family, 3))
+        collect.add("tf32-fused", samples::inTf32(kernel), nameOf(samples::tf32Types), one);
+}
+
 void addCasts(Collector &collect) {
   for (const DType narrow : {DType::f8e4m3, DType::f8e5m2})
     for (const DType wide : {DType::f32, DType::f16, DType::bf16, narrow == DType::f8e4m3 ? DType::f8e5m2 : DType::f8e4m3})
@@ -372,6 +416,7 @@ void addContractions(Collector &collect) {
   addFused(collect);
   addSums(collect);
   addFloat8(collect);
+  addTf32(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);

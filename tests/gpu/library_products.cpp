@@ -3,7 +3,7 @@
 #include "kernel/Error.h"
 #include "tests/gpu/Gpu.h"
 #include "tests/gpu/LibrarySubject.h"
-#include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleTf32.h"
 
 using namespace weft;
 using namespace weft::gpu;
@@ -97,6 +97,34 @@ TEST_CASE("every algorithm of the list is made again from its attributes, and re
         CHECK(placed.run(product) == first);
       }
     }
+}
+
+TEST_CASE("products of tf32: every layout, odd and even extents, the whole list of algorithms; f32 without it is as precise as before") {
+  for (const samples::Tf32Extents &extents : {samples::Tf32Extents{.m = 64, .n = 48, .k = 80}, {.m = 1000, .n = 784, .k = 560},
+                                              {.b = 3, .m = 33, .n = 45, .k = 257}, {.m = 129, .n = 65, .k = 77}}) {
+    const Kernel tf32 = samples::tf32Product(extents), full = samples::fullProduct(extents);
+    const Subject subject(tf32, 4), exact(full, 4);
+    int layouts = 0;
+    for (const Configuration &configuration : libraryConfigurations(tf32)) {
+      INFO(extents.b << " x " << extents.m << " x " << extents.n << " x " << extents.k << " " << layoutsText(configuration));
+      const LibraryProduct problem = libraryProduct(tf32, configuration);
+      Placed placed(subject, configuration);
+      CHECK(placed.wrong(library().prepare(problem, LibraryKnobs{}, tf32.name)) == 0);
+      CHECK(Placed(exact, configuration).wrong(library().prepare(libraryProduct(full, configuration), LibraryKnobs{}, full.name)) == 0);
+      ++layouts;
+    }
+    CHECK(layouts > 0);
+    const Configuration configuration = rowMajorConfiguration(tf32);
+    const LibraryProduct problem = libraryProduct(tf32, configuration);
+    Placed placed(subject, configuration);
+    for (const LibraryKnobs &knobs : library().candidates(problem)) {
+      INFO(describe(tf32, knobs));
+      const PreparedProduct product = library().prepare(problem, knobs, tf32.name);
+      CHECK(product.warning().empty());
+      CHECK(product.algorithm() == knobs);
+      CHECK(placed.wrong(product) == 0);
+    }
+  }
 }
 
 TEST_CASE("products of 8-bit floats: every pair of formats that the library takes, sums in the tensor cores and promoted, with scales") {

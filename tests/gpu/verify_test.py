@@ -91,6 +91,8 @@ def main():
             runner.check('unknown', 'unknown.mlir'),
             runner.check('float8', 'float8.mlir'),
             runner.check('float8-ours', 'float8.mlir', '--no-library'),
+            runner.check('tf32', *ENCODER, '--dtype', 'f32', '--tf32'),
+            runner.check('tf32-train', *ENCODER, '--dtype', 'f32', '--tf32', '--train', '--no-library'),
         ]))
     print('\n'.join(failures) or 'every kernel and every whole plan agrees')
     return 1 if failures else 0

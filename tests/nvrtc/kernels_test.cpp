@@ -12,6 +12,7 @@
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
 
@@ -129,6 +130,17 @@ void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel
     if (seen.insert(text).second) batch.add(name, kernel, configuration, "sm_90a");
     return true;
   });
+}
+
+/// Of the layouts that the family takes, every so manieth with its own tiles.
+void addHopper(Batch &batch, const std::string &name, const Kernel &kernel, size_t count) {
+  std::vector<Configuration> all;
+  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs)) all.push_back(configuration);
+    return true;
+  });
+  const size_t step = std::max<size_t>(1, all.size() / count) | 1;  // odd: other knobs with other layouts
+  for (size_t i = 0; i < all.size(); i += step) batch.add(name, kernel, all[i], "sm_90a");
 }
 
 const std::map<char, int64_t> attentionExtents{{'b', 8}, {'h', 16}, {'j', 512}, {'k', 512}, {'p', 64}};
@@ -254,6 +266,41 @@ TEST_CASE("products of 8-bit floats on sm_90a: every tile, every pair of formats
   addOrientations(batch, "split", samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[0]), split, true);
   addOrientations(batch, "split", samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[2]), split, true);
   batch.buildAndCheck(50, 1);
+}
+
+TEST_CASE("products of tf32 on sm_90a: every tile, results of 16 and 32 bits, rows that start anywhere, epilogues, shared k") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
+    addOrientations(batch, "product", samples::tf32Product({.m = m, .n = n, .k = 2048}), seen);
+  CHECK(seen.size() == 10);  // tiles: both operands lie along k
+  for (const DType result : {DType::f32, DType::f16, DType::bf16})
+    batch.addSamples("odd", samples::tf32Product({.b = 2, .m = 1001, .n = 777, .k = 555}, result), findDevice("h200"), 6);
+  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 71, .u = 331}})
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32)) addHopper(batch, kernel.name, samples::inTf32(kernel), 4);
+  std::set<std::string> split;
+  addOrientations(batch, "split", samples::tf32Product({.m = 128, .n = 256, .k = 4096}), split, true);
+  batch.buildAndCheck(50, 1);
+}
+
+TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for every target, each in at most a second") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024}, {1024, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 1024}, {24, 24, 64},
+                                {4096, 64, 1024}, {1001, 777, 555}}) {
+    Kernel kernel = samples::inTf32(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"));
+    for (Value &value : kernel.values) value.dtype = DType::f32;
+    forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
+      if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
+      const HopperProduct product = *warpProduct(kernel, configuration).product;
+      const std::string text = fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), product.a.isAlongK(), product.b.isAlongK(),
+                                           product.a.isByEngine, product.b.isByEngine);
+      if (seen.insert(text).second) batch.add("warps", kernel, configuration, architectures[seen.size() % architectures.size()]);
+      return true;
+    });
+  }
+  CHECK(seen.size() >= 6 * 4);
+  batch.buildAndCheck(6 * 4, 3);
 }
 
 TEST_CASE("loop kernels and transposes of 8-bit floats") {

@@ -75,8 +75,8 @@ TEST_CASE("targets: from sm_80 on, and on sm_90a where its own family has no cop
 TEST_CASE("why other contractions have none") {
   Kernel f32 = product(64, 64, 64);
   for (Value &value : f32.values) value.dtype = DType::f32;
-  CHECK(exclusion(f32) == "element type f32; f16 and bf16 are taken");
-  CHECK_THROWS_WITH(codegen::emit(f32, rowMajorProduct(), "sm_80"), Catch::Contains("f16 and bf16 are taken"));
+  CHECK(exclusion(f32) == "element type f32; f16, bf16, and f32 at precision tf32 are taken");
+  CHECK_THROWS_WITH(codegen::emit(f32, rowMajorProduct(), "sm_80"), Catch::Contains("f32 at precision tf32 are taken"));
   Kernel mixed = product(64, 64, 64);
   mixed.values[2].dtype = DType::f32;
   CHECK(exclusion(mixed).find("one element type") != std::string::npos);

@@ -316,6 +316,27 @@ TEST_CASE("a plan's library product of 8-bit floats names the types of its opera
   CHECK_THROWS_WITH(runtime::verify(exchanged, "plan.json"), Catch::Contains("takes two of its own type, or two of 8 bits"));
 }
 
+TEST_CASE("a plan's library product that reads tf32 is of f32 tensors; no tensor is of tf32") {
+  runtime::Plan plan = planOfProduct();
+  for (runtime::PlanTensor &tensor : plan.tensors) {
+    tensor.bytes *= sizeOf(DType::f32) / sizeOf(*parseDType(tensor.dtype));
+    tensor.dtype = "f32";
+  }
+  plan.kernels[0].library->dtype = "tf32,tf32->f32";
+  CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
+  CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK(runtime::libraryProduct(*plan.kernels[0].library).types().areTf32());
+  runtime::Plan half = plan;
+  half.tensors[0].dtype = "f16";
+  CHECK_THROWS_WITH(runtime::verifyProducts(half, "plan.json"), Catch::Contains("is f16, not f32"));
+  runtime::Plan named = plan;
+  named.tensors[0].dtype = "tf32";
+  CHECK_THROWS_WITH(runtime::verify(named, "plan.json"), Catch::Contains("unknown dtype \"tf32\""));
+  plan.kernels[0].library->dtype = "tf32,tf32->f16";
+  CHECK_THROWS_WITH(runtime::verify(plan, "plan.json"), Catch::Contains("the library stores f32 alone"));
+}
+
 TEST_CASE("plans with broken library products are refused by name") {
   const auto refusal = [](auto &&breakIt, auto &&check) {
     runtime::Plan plan = planOfProduct();

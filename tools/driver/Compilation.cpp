@@ -145,6 +145,7 @@ Compilation::~Compilation() = default;
 void Compilation::import(Phase first, Phase last) {
   firstPhase = first;
   importModel(first);
+  if (modelFlags.tf32) markTf32();
   noteBytes(Phase::import);
   if (!modelFlags.train || first > Phase::differentiate || last < Phase::differentiate) return;
   differentiateImported();
@@ -194,6 +195,24 @@ void Compilation::differentiateImported() {
     if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
       throw diagnostics.error(ErrorKind::badInput, "the optimizer could not be appended");
   }
+}
+
+void Compilation::markTf32() {
+  size_t marked = 0;
+  std::string other;  // element type of a contraction that is not marked
+  for (const Variant &variant : imported)
+    graphOf(*variant.module)->walk([&](ContractOp op) {
+      const DType a = *toDType(op.getA().getType()), b = *toDType(op.getB().getType());
+      if (a != DType::f32 || b != DType::f32) {
+        other = nameOf(a == DType::f32 ? b : a);
+        return;
+      }
+      op.setPrecision(nameOf(DType::tf32));
+      ++marked;
+    });
+  if (marked == 0 && other.empty()) throw Error::badInput("--tf32: '{}' has no contraction", modelFlags.model);
+  if (marked == 0)
+    throw Error::badInput("--tf32: is a precision of products of f32, and contractions of '{}' have operands of {}", modelFlags.model, other);
 }
 
 void Compilation::importModel(Phase first) {

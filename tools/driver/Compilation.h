@@ -144,6 +144,8 @@ public:
 
 private:
   void importModel(Phase first);
+  /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are none.
+  void markTf32();
   void importVariants(Phase first);
   void differentiateImported();
   void noteBytes(Phase phase);

@@ -57,6 +57,7 @@ void ModelFlags::declare(CLI::App &command) {
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
   command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
   command.add_option("--dtype", dtype, "element type: f16, bf16, f32")->capture_default_str()->type_name("TYPE");
+  command.add_flag("--tf32", tf32, "contractions of f32 operands may round them to tf32 (10 fraction bits), which tensor cores multiply; takes --dtype f32");
   command.add_option("--dropout", dropout, "probability of every dropout, instead of the model's own; 0: none")->type_name("P");
   command.add_flag("--train", train, "forward and backward in one graph");
   command.add_option("--optimizer", optimizer, "a step of it in the same graph, in place of the parameters' gradients: adamw")
@@ -80,6 +81,8 @@ std::vector<std::string> ModelFlags::recomputedNames() const {
 bool ModelFlags::choosesRecomputed() const { return recompute.empty() || isWord(recompute, "auto"); }
 
 void ModelFlags::check() const {
+  if (tf32 && !model.ends_with(".mlir") && elementType() != DType::f32)
+    throw Error::badInput("--tf32: is a precision of products of f32, and the elements of '{}' are {}; add --dtype f32", model, dtype);
   const char *flag = !recomputedNames().empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
   if (flag && !train) throw Error::badInput("{}: chooses among gradients; add --train", flag);
   if (optimizer.empty()) return;

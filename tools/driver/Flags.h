@@ -16,7 +16,7 @@
 
 namespace weft::driver {
 
-/// MODEL, --dim, --part, --dtype, --dropout; --train, --gradients-of, --recompute, --optimizer.
+/// MODEL, --dim, --part, --dtype, --tf32, --dropout; --train, --gradients-of, --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
   bool train = false;
@@ -26,6 +26,7 @@ struct ModelFlags {
   std::vector<std::string> dims;
   std::string part = "layer";
   std::string dtype = "f16";
+  bool tf32 = false;  ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
   /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a name given twice.
@@ -35,7 +36,7 @@ struct ModelFlags {
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection (auto, the default).
   std::vector<std::string> recomputedNames() const;
   bool choosesRecomputed() const;
-  /// Throws Error(badInput) for choices of the backward pass without --train.
+  /// Throws Error(badInput) for choices of the backward pass without --train, and for --tf32 of a model whose elements are no f32.
   void check() const;
 };
 

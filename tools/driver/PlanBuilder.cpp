@@ -353,7 +353,8 @@ std::vector<std::string> printOps(const Kernel &kernel) {
     std::string over;
     if (einsum.empty())
       for (const int axis : op.reducedAxes) over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
-    lines.push_back(fmt::format("{} = {}{} {}{}", fmt::join(results, ", "), op.name, einsum, fmt::join(operands, ", "), over));
+    const char *precision = op.operatorClass == OperatorClass::contraction && isTf32(op) ? " in tf32" : "";
+    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), op.name, einsum, fmt::join(operands, ", "), over, precision));
   }
   return lines;
 }

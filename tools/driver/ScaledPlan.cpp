@@ -111,12 +111,12 @@ std::vector<TensorValue> interpreted(GraphOp graph, const std::vector<TensorValu
   return std::move(*results);
 }
 
-/// Share of the largest result that sums of products of 8-bit floats may lose, which the interpreter adds up in fp32: of some hundred
-/// terms (ir/SPEC.md, "Contraction").
-double float8Loss(GraphOp graph) {
+/// Share of the largest result that sums of products of 8-bit floats or of tf32 may lose, which the interpreter computes in fp32: of some
+/// hundred terms, and of tf32 after some products (ir/SPEC.md, "Contraction").
+double productLoss(GraphOp graph) {
   double loss = 0;
   graph.walk([&](ContractOp op) {
-    if (isFloat8(*toDType(op.getA().getType())) && isFloat8(*toDType(op.getB().getType()))) loss = 0x1p-7;
+    if (op.getPrecision() || (isFloat8(*toDType(op.getA().getType())) && isFloat8(*toDType(op.getB().getType())))) loss = 0x1p-7;
   });
   return loss;
 }
@@ -159,11 +159,13 @@ std::string partOf(const runtime::Plan &plan, const TargetFlags &target) {
 }
 
 /// A preset is built with other dimensions.
-ScaledSource presetSource(const runtime::Plan &plan, const TargetFlags &target) {
+ScaledSource presetSource(const runtime::Artifact &artifact, const TargetFlags &target) {
+  const runtime::Plan &plan = artifact.plan;
   ScaledSource source{.model = {}, .choices = {}, .dims = scaledDims(plan.dims)};
   source.model.model = plan.model;
   source.model.part = partOf(plan, target);
   source.model.dtype = plan.dtype;
+  source.model.tf32 = artifact.graph.find("precision = tf32") != std::string::npos;
   source.model.train = plan.entryPoints.contains("backward");
   for (const auto &[name, extent] : source.dims) source.model.dims.push_back(fmt::format("{}={}", name, extent));
   source.choices.variant = plan.variant;
@@ -195,7 +197,7 @@ ScaledSource sourceOf(const runtime::Artifact &artifact, const TargetFlags &targ
     if (error.kind != ErrorKind::unsupported) throw;
     reason = error.what();
   }
-  if (isPreset(plan.model)) return presetSource(plan, target);
+  if (isPreset(plan.model)) return presetSource(artifact, target);
   double flop = 0;
   for (const runtime::PlanKernel &kernel : plan.kernels) flop += kernel.flop;
   if (flop > mostFlop)
@@ -251,7 +253,7 @@ ScaledCheck checkScaled(const runtime::Artifact &artifact, const TargetFlags &ta
     const auto tensor = std::ranges::find_if(entry.outputs, [&](int output) { return executor.plan().tensors[size_t(output)].logical == name; });
     if (tensor == entry.outputs.end()) throw Error::checkFailed("the plan on small extents has no result '{}'", name);
     const DType dtype = *parseDType(executor.plan().tensors[size_t(*tensor)].dtype);
-    check.results.push_back(compare(name, loaded(executor.read(*tensor), dtype), exact[n], rounded[n], dtype, float8Loss(graph)));
+    check.results.push_back(compare(name, loaded(executor.read(*tensor), dtype), exact[n], rounded[n], dtype, productLoss(graph)));
   }
   return check;
 }

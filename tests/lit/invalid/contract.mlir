@@ -78,3 +78,19 @@ weft.graph @contract_c9(%a: tensor<2xf32, #weft.axes<b>>) {
   %r = weft.contract "b,b->b" %a, %a {scale = 0x7FF8000000000000} : tensor<2xf32, #weft.axes<b>>
   weft.return
 }
+
+// -----
+
+weft.graph @contract_c10(%a: tensor<2xf32, #weft.axes<b>>) {
+  // expected-error @+1 {{contract_c10: precision 'bf16' is unknown; it is tf32, or absent for full fp32}}
+  %r = weft.contract "b,b->b" %a, %a {precision = bf16} : tensor<2xf32, #weft.axes<b>>
+  weft.return
+}
+
+// -----
+
+weft.graph @contract_c11(%a: tensor<2xf32, #weft.axes<b>>, %h: tensor<2xf16, #weft.axes<b>>) {
+  // expected-error @+1 {{contract_c11: precision tf32 is of f32 operands, not of}}
+  %r = weft.contract "b,b->b" %a, %h {precision = tf32} : tensor<2xf32, #weft.axes<b>>, tensor<2xf16, #weft.axes<b>> -> tensor<2xf32, #weft.axes<b>>
+  weft.return
+}

@@ -1,0 +1,52 @@
+"""--tf32 from the command line to a plan: what it marks, what carries it, and where it makes no sense."""
+import json
+import unittest
+
+from weft_command import CommandTest
+
+SMALL = ['--dim', 'b=2', '--dim', 'j=64', '--dim', 'h=4', '--dim', 'p=16', '--dim', 'i=64', '--dim', 'u=128']
+
+
+class Tf32(CommandTest):
+    def plan(self, *flags):
+        self.weft('compile', 'paper-encoder', *SMALL, '--dtype', 'f32', '--profile', 'none', *flags, '-o', 'out')
+        return json.loads((self.folder / 'out/plan.json').read_text())
+
+    def test_library_products_say_what_they_read(self):
+        for flags, types in ((['--tf32'], {'tf32,tf32->f32'}), ([], {'f32'})):
+            plan = self.plan(*flags)
+            found = {kernel['library']['dtype'] for kernel in plan['kernels'] if kernel['library']}
+            self.assertLessEqual(found, types)
+            graph = (self.folder / 'out/graph.mlir').read_text()
+            self.assertEqual('precision = tf32' in graph, bool(flags))
+            self.assertEqual(any(op.endswith(' in tf32') for kernel in plan['kernels'] for op in kernel['ops']), bool(flags))
+            self.assertTrue(all(tensor['dtype'] != 'tf32' for tensor in plan['tensors']))
+
+    def test_kernels_of_ours_without_the_library(self):
+        plan = self.plan('--tf32', '--no-library')
+        ours = [kernel for kernel in plan['kernels'] if kernel['family'] == 'hopper-contraction']
+        self.assertTrue(ours)
+        for kernel in ours:
+            self.assertTrue(kernel['cubin'], 'built, unless there is no NVRTC')
+            self.assertIn('weft/hopper_tf32.cuh', (self.folder / 'out' / kernel['source']).read_text())
+            maps = {parameter['map']['dtype'] for parameter in kernel['parameters'] if parameter['map']}
+            self.assertLessEqual(maps, {'tf32'})
+        full = self.plan('--no-library')
+        self.assertFalse([kernel for kernel in full['kernels'] if kernel['family'] == 'hopper-contraction'])
+
+    def test_gradients_and_an_artifact_of_its_own_graph_carry_it(self):
+        self.plan('--tf32', '--train', '--no-library')
+        self.weft('import', 'paper-encoder', *SMALL, '--dtype', 'f32', '--tf32', '-o', 'layer.mlir')
+        text = (self.folder / 'layer.mlir').read_text()
+        self.assertEqual(text.count('weft.contract'), text.count('precision = tf32'))
+        self.weft('emit', 'out')
+
+    def test_what_makes_no_sense(self):
+        self.fails(2, 'compile', 'paper-encoder', *SMALL, '--tf32', '-o', 'out',
+                   says=["--tf32: is a precision of products of f32, and the elements of 'paper-encoder' are f16; add --dtype f32"])
+        self.weft('import', 'paper-encoder', *SMALL, '-o', 'half.mlir')
+        self.fails(2, 'select', 'half.mlir', '--tf32', says=['contractions of', 'have operands of f16'])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,25 @@
+// projection    (this header is not hashed)
+//
+//   ops        c = contract "mk,kn->mn" a, b in tf32
+//   space      m=1000 n=777 | k=512 (reduced)
+//   reads      a[m,k] f32   b[k,n] f32    3.64 MB
+//   writes     c[m,n] f32    3.11 MB
+//   flop       796 Mflop
+//   config     mma.sync, tile 128 x 128 x 32, 3 stages, 2 x 2 warps, raster 8    launch <<<56, 128>>>
+#include "weft/ampere_tf32.cuh"
+
+namespace {
+constexpr weft::Offset k = 512, m = 1000, n = 777;  // extents
+constexpr weft::ampere::Product product = {
+    .batch = 1, .m = m, .n = n, .k = k,
+    .a = {.outer = k, .k = 1, .batch = 0, .isAligned = true},
+    .b = {.outer = 1, .k = n, .batch = 0, .isAligned = false},
+    .strideCm = n, .batchStrideC = 0, .isAligned = false};
+constexpr weft::ampere::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 3, .warpsM = 2, .warpsN = 2, .rasterM = 8};
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+projection(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c) {
+  static_assert(weft::ampere::Tf32Plan<product, tile>::sharedBytes == 98304);
+  weft::ampere::tf32Contraction<product, tile>(a, b, c, weft::ampere::Unchanged{});
+}
