@@ -94,6 +94,7 @@ struct Problem {
   Kernel kernel;
   int64_t m = 0, n = 0, k = 0;
   std::vector<Contender> fused, plain, rest;  ///< plain: the product under the knobs of the fused kernel at the same place
+  std::vector<Contender> unsummed = {}, sums = {};  ///< of a kernel with sums: itself without them, and a loop kernel of them alone
   std::optional<LibraryForm> form = {};       ///< cuBLASLt's epilogue for it, with its approximation of GELU
 };
 
@@ -118,6 +119,16 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     problem.plain.push_back(std::move(plain));
   }
   problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), familyOf(LoopKnobs{}), mostLoops);
+  if (const ContractionRegion region = contractionRegion(kernel).region.value(); !region.sums.empty()) {
+    std::vector<int> whole, sums;
+    for (size_t output = 0; output < kernel.outputs.size(); ++output) (region.isSum(output) ? sums : whole).push_back(kernel.outputs[output]);
+    size_t end = 0;  // behind the ops of what is stored whole
+    for (size_t op = 0; op < kernel.body.size(); ++op)
+      if (std::ranges::find(whole, kernel.body[op].results[0]) != whole.end()) end = op + 1;
+    problem.unsummed = contendersOf(partOf(kernel, 0, end, whole), familyOf(HopperContractionKnobs{}), mostTiles);
+    problem.sums = contendersOf(partOf(kernel, end, kernel.body.size(), sums), familyOf(LoopKnobs{}), mostLoops);
+    if (problem.unsummed.empty() || problem.sums.empty()) throw Error::checkFailed("{}: no configuration of ours without its sums", kernel.name);
+  }
   problem.form = libraryForm(asLibraryHas(kernel)).form;
   if (problem.fused.empty() || problem.rest.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
   return problem;
@@ -141,7 +152,7 @@ std::vector<Problem> problems(DType dtype) {
 }
 
 template <typename Visit> void forEachContender(Problem &problem, Visit &&visit) {
-  for (std::vector<Contender> *side : {&problem.fused, &problem.plain, &problem.rest})
+  for (std::vector<Contender> *side : {&problem.fused, &problem.plain, &problem.rest, &problem.unsummed, &problem.sums})
     for (Contender &one : *side) visit(one);
 }
 
@@ -294,6 +305,10 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
   fmt::print("{:<30}{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} + {:>6.2f} | {:>7} | {:.3f} | {}\n", problem.kernel.name, problem.m,
              problem.n, problem.k, 1e6 * best.seconds, 1e6 * same, 100 * outcome.cost, 1e6 * fastest(problem.plain).seconds, 1e6 * theirs.fastest(),
              1e6 * rest.seconds, std::isfinite(fused) ? fmt::format("{:.2f}", 1e6 * fused) : "-", outcome.ratio, describe(best.kernel, best.configuration.knobs));
+  if (!problem.sums.empty()) {
+    const double apart = fastest(problem.unsummed).seconds, behind = fastest(problem.sums).seconds;
+    fmt::print("    its sums in a kernel behind: {:.2f} + {:.2f} us, {:.3f} of that\n", 1e6 * apart, 1e6 * behind, (apart + behind) / best.seconds);
+  }
   if (printsEveryTile)
     for (const Contender &one : problem.fused)
       fmt::print("    {:>8.2f} us | {:>7.2f} {:>+6.1f}% | {}\n", 1e6 * one.seconds, 1e6 * plainOf(one), 100 * (one.seconds / plainOf(one) - 1),

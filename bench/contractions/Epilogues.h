@@ -1,5 +1,6 @@
 // What follows a contraction: fused into it, against the same kernel's plain product and against the best of others: cuBLASLt's
-// product and then our best loop kernel of what is left, or its own epilogue where it has one (GELU is an approximation there).
+// product and then our best loop kernel of what is left, or its own epilogue where it has one (GELU is an approximation there). A kernel
+// with sums also against itself without them and a loop kernel of them behind it.
 #pragma once
 
 #include "runtime/CublasLt.h"

@@ -13,6 +13,14 @@ struct alignas(64) TensorMap {
 };
 
 using SharedAddress = unsigned;
+
+}  // namespace weft::hopper
+
+#if defined(WEFT_EMULATE)
+#include "emulate_hopper.h"
+#else
+namespace weft::hopper {
+
 __device__ __forceinline__ SharedAddress sharedAddress(const void *pointer) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer));
 }
@@ -181,3 +189,4 @@ __device__ __forceinline__ unsigned loadBits(const void *from) {
 __device__ __forceinline__ int hide(int value, int lane) { return __shfl_sync(~0u, value, lane); }
 
 }  // namespace weft::hopper
+#endif

@@ -15,6 +15,9 @@
 // memory.
 #pragma once
 
+#if defined(WEFT_EMULATE)
+#include "emulate_hopper_contraction.h"
+#else
 #include "weft/hopper_join.cuh"
 #include "weft/hopper_load.cuh"
 #include "weft/hopper_store.cuh"
@@ -136,6 +139,11 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
                                           Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>{panel, vector, output, sums, epilogue});
   }
 }
+
+}  // namespace weft::hopper
+#endif
+
+namespace weft::hopper {
 
 /// The same where nothing is summed, where no second tensor is made, and where no vector is read either.
 template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>

@@ -1,12 +1,17 @@
 // Epilogues of contractions on the host: one warp a block of 16 x 16 computes the sums of its fragments by a plain loop and hands
-// them to the emitted function, in every layout of the result; compared with single elements in fp64.
+// them to the emitted function, in every layout of the result; and whole kernels of sm_90a, whose way out of registers is emulated
+// behind sums of plain loops (host/emulate_hopper_contraction.h). Compared with single elements in fp64.
 #include "codegen/ContractionEpilogue.h"
+#include "codegen/Emit.h"
+#include "kernel/Device.h"
+#include "kernel/HopperSums.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/StoredElement.h"
+#include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
 
 #include <catch2/catch.hpp>
 
@@ -274,6 +279,96 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
   for (const auto &tensor : tensors) CHECK(tensor->buffer.intact());
 }
 
+/// Every element of every output against fp64.
+int64_t countWrong(const Kernel &kernel, const std::vector<std::unique_ptr<Tensor>> &tensors, const reference::DropoutSource &source) {
+  std::vector<reference::ElementReader> readers;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    readers.push_back([tensor = tensors[i].get()](std::span<const int64_t> at) { return (*tensor)(at); });
+  reference::PointEvaluator evaluator(kernel, readers, source);
+  int64_t wrong = 0;
+  for (size_t output = 0; output < kernel.outputs.size(); ++output) {
+    const Tensor &tensor = *tensors[kernel.inputs.size() + output];
+    tensor.forEach([&](std::span<const int64_t> at) {
+      wrong += reference::agrees(tensor(at), evaluator.output(output, at), tensor.type) ? 0 : 1;
+    });
+  }
+  return wrong;
+}
+
+/// An emitted kernel of sm_90a.
+struct HopperSubject {
+  Kernel kernel;
+  Configuration configuration;
+  EmittedKernel emitted = {};
+
+  const HopperContractionKnobs &tile() const { return std::get<HopperContractionKnobs>(configuration.knobs); }
+};
+
+/// A driver's map as the emulator has it; one address a parameter.
+struct alignas(64) EmulatedMap {
+  std::byte *start;
+  int64_t columns, rows, pitch, batchStride, unused[11] = {};
+};
+
+/// Launches twice in one module, as consumers alone, and compares the bits; then with fp64.
+void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host) {
+  const Kernel &kernel = subject.kernel;
+  std::vector<std::unique_ptr<Tensor>> tensors;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], subject.configuration.inputs[i]));
+    tensors.back()->fill(i);
+  }
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    tensors.push_back(std::make_unique<Tensor>(kernel, kernel.outputs[i], subject.configuration.outputs[i]));
+  const uint64_t key[2] = {11, 5};
+  const void *keyPointer = key;
+  uint32_t stream = 3;
+  std::vector<EmulatedMap> maps(subject.emitted.parameters.size());
+  std::vector<void *> pointers(subject.emitted.parameters.size()), arguments;
+  for (size_t p = 0; p < pointers.size(); ++p) {
+    const Parameter &parameter = subject.emitted.parameters[p];
+    const bool isInput = parameter.kind == Parameter::Kind::input || parameter.kind == Parameter::Kind::inputMap;
+    if (parameter.kind == Parameter::Kind::dropoutKey) arguments.push_back(&keyPointer);
+    else if (isNumber(parameter.kind)) arguments.push_back(&stream);
+    else {
+      std::byte *start = tensors[size_t(parameter.index) + (isInput ? 0 : kernel.inputs.size())]->buffer.bytes().data();
+      pointers[p] = start;
+      if (const auto &map = parameter.map) maps[p] = {start, map->extents[0], map->extents[1], map->strides[0], map->strides.size() > 1 ? map->strides[1] : 0};
+      arguments.push_back(parameter.map ? static_cast<void *>(&maps[p]) : &pointers[p]);
+    }
+  }
+  const emulate::GuardedBuffer dynamic(size_t(subject.emitted.launch.sharedBytes));
+  const emulate::Grid grid{.blocks = {3, 1, 1}, .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
+                           .shared = host.shared, .dynamicShared = dynamic.bytes()};
+  std::vector<std::vector<std::byte>> first;
+  for (const emulate::Schedule schedule : {emulate::Schedule::ascending, emulate::Schedule::descending}) {
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) std::ranges::fill(tensors[kernel.inputs.size() + i]->buffer.bytes(), std::byte{0xFF});
+    REQUIRE(emulate::run(grid, schedule, [&] { host.call(arguments.data()); }) == "");
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const std::span<std::byte> bytes = tensors[kernel.inputs.size() + i]->buffer.bytes();
+      if (schedule == emulate::Schedule::ascending) first.emplace_back(bytes.begin(), bytes.end());
+      else CHECK(std::ranges::equal(first[i], bytes));
+    }
+  }
+  CHECK(countWrong(kernel, tensors, {.seed = 11, .step = 5}) == 0);
+  for (const auto &tensor : tensors) CHECK(tensor->buffer.intact());
+  CHECK(dynamic.intact());
+}
+
+/// Both orientations of the result with every tile that the kernel takes.
+void addHopper(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles, std::vector<HopperSubject> &subjects) {
+  std::set<std::string> seen;
+  for (const LayoutTuple &tuple : contractionTuples(kernel))
+    for (const HopperContractionKnobs &tile : tiles) {
+      HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tile)};
+      const auto product = hopperProduct(kernel, subject.configuration).product;
+      if (!product || !hopperRefusal(kernel, subject.configuration, tile, findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+      if (!seen.insert(fmt::format("{} {}", describe(kernel, tile), product->isSwapped)).second) continue;
+      subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+      subjects.push_back(std::move(subject));
+    }
+}
+
 }  // namespace
 
 TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie") {
@@ -306,4 +401,28 @@ TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
   const EpilogueContext context{.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = {"m", "n", "k"},
                                 .inputs = {"a", "b"}, .outputs = {"c"}, .product = "product", .fragmentType = "Fragment"};
   CHECK(contractionEpilogue(context).isEmpty());
+}
+
+TEST_CASE("kernels of sm_90a leave registers as their ops say: panels, vectors, second outputs, and sums by rows and columns") {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
+      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2, .rasterM = 1},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 2, .staging = 3},
+      {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 1, .rasterM = 1}};
+  const samples::ContractionExtents several[] = {{.b = 3, .j = 50, .i = 16, .u = 331}, {.b = 2, .j = 128, .i = 8, .u = 264}, {.b = 1, .j = 9, .i = 24, .u = 40}};
+  std::vector<HopperSubject> subjects;
+  for (const samples::ContractionExtents &extents : several) {
+    for (const Kernel &kernel : samples::fusedSums(extents, DType::f16)) addHopper(kernel, tiles, subjects);
+    addHopper(samples::productBiasGelu(extents, DType::bf16, true), std::span(tiles).first(1), subjects);
+    addHopper(samples::productBiasDropoutResidual(extents, DType::f16), std::span(tiles).first(1), subjects);
+  }
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  CHECK(subjects.size() > 80);
+  const emulate::HostLibrary library("hopper_epilogue", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], library.kernel(i));
+  }
 }

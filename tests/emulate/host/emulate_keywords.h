@@ -9,6 +9,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __cluster_dims__(...)
 #define __align__(bytes) alignas(bytes)
 #define threadIdx ::weft::emulate::currentThread

@@ -10,7 +10,7 @@
 //   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
 //   not fused  contract, bias, relu, dropout, relu_dx: F031 forward-and-backward (hidden_product, d_hidden)
-//   not fused  contract, dropout, relu_dx, reduce: F021 contraction-epilogue-off (hopper-contraction: 'reduce' is of class normalization; an epilogue is element-wise; cublaslt: 'dropout' is none of the library's epilogues)
+//   not fused  contract, dropout, relu_dx, reduce, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/dropout.cuh"
 #include "weft/hopper_contraction.cuh"
 

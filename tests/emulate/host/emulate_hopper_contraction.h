@@ -1,0 +1,52 @@
+// The contraction skeleton of sm_90a on the emulator: the way out (hopper_store.cuh, hopper_sums.cuh) of sums that plain loops compute.
+// Included by hopper_contraction.cuh when WEFT_EMULATE is defined. A block has consumers alone: two for a cooperative tile, one for a
+// ping-pong tile, which takes all tiles of the block. Tiles of clusters are not emulated.
+#pragma once
+
+#include "weft/hopper_store.cuh"
+
+namespace weft::hopper {
+
+template <typename T> const T *startOf(const Tensor<const T> &tensor) {
+  return tensor.map ? reinterpret_cast<const T *>(emulatedMap(tensor.map).start) : tensor.elements;
+}
+
+/// One sum of products; zero out of bounds, as the copy engine brings zeros.
+template <Product product, typename A, typename B> float sumAt(const A *a, const B *b, int batch, int row, int column) {
+  float sum = 0;
+  if (row >= product.m || column >= product.n) return sum;
+  for (int k = 0; k < product.k; ++k)
+    sum += widen(a[batch * product.a.batch + row * product.a.outer + k * product.a.k]) * widen(b[batch * product.b.batch + column * product.b.outer + k * product.b.k]);
+  return sum;
+}
+
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
+void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
+                 const PanelInput &panel, const VectorInput &vector, const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
+  using P = Plan<product, tile>;
+  using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
+  static_assert(tile.splits == 1, "clusters are not emulated");
+  const Out finish{panel, vector, output, sums, epilogue};
+  const int consumer = threadIdx.x / warpgroup, lane = threadIdx.x % 32, warp = threadIdx.x % warpgroup / 32;
+  const Shared<product, tile> shared{0};
+  Staging<product, tile, Out::tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer};
+  for (int index = blockIdx.x; index < P::tiles; index += gridDim.x) {
+    const Panels<product, tile> panels{tileStart<product, tile>(index), consumer * P::rowBlocks * 64};
+    if constexpr (Out::readsPanel)
+      if (threadIdx.x % warpgroup == 0) requestPanels(staging, panels, finish.panel.tensor.map);
+    VectorOfTile<product, tile, VectorInput> vectorOfTile;
+    vectorOfTile.load(vector, panels);
+    Sums<product, tile> own;
+    for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
+      const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
+      own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch,
+                                         panels.at.m + panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
+                                         panels.at.n + place / 8 * 16 + lane % 4 * 2 + columnInFragment(e));
+    }
+    TotalsOfTile<product, tile, SumOutputs> totals;
+    storeSums(own, c, panels, staging, vectorOfTile, totals, finish);
+    if constexpr (SumOutputs::count > 0) totals.template finish<Out::readsPanel>(finish.sums, panels, staging.start, consumer);
+  }
+}
+
+}  // namespace weft::hopper
