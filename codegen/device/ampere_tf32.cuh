@@ -29,6 +29,11 @@ __device__ __forceinline__ void multiplyTf32(float &sum0, float &sum1, float &su
       : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/// copyAsync of 4 bytes, or, with bytes 0, of a zero.
+__device__ __forceinline__ void copyWordAsync(SharedAddress to, const void *from, int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes) : "memory");
+}
+
 __device__ __forceinline__ unsigned loadSharedWord(SharedAddress from) {
   unsigned word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
@@ -90,7 +95,7 @@ public:
       : row(threadIdx.x / S::chunks), column(threadIdx.x % S::chunks * floatChunk), outer0(outer0),
         from(matrix + (operand.isAlongK() ? (outer0 + row) * operand.outer + column : row * operand.k + outer0 + column)) {}
 
-  /// Copies, or starts to copy, the next slice, whose first of k is k0.
+  /// Starts to copy the next slice, whose first of k is k0: rows that start at multiples of 16 bytes by chunks, any others by elements.
   __device__ __forceinline__ void copyNext(SharedAddress slice, int k0) {
     const SharedAddress to = slice + S::placeOf(row, column / floatChunk);
     if constexpr (operand.isAligned) {
@@ -98,13 +103,12 @@ public:
       for (int pass = 0; pass < passes; ++pass)
         copyAsync(to + pass * (rowsAPass * S::chunks * 16), from + pass * (rowsAPass * pitch), floatBytes * inBounds(pass, k0));
     } else {
-#pragma unroll 1
+#pragma unroll
       for (int pass = 0; pass < passes; ++pass) {
         const int count = inBounds(pass, k0);
-        unsigned words[floatChunk];
 #pragma unroll
-        for (int e = 0; e < floatChunk; ++e) words[e] = e < count ? __builtin_bit_cast(unsigned, from[pass * (rowsAPass * pitch) + e]) : 0;
-        storeShared(to + pass * (rowsAPass * S::chunks * 16), words);
+        for (int e = 0; e < floatChunk; ++e)
+          copyWordAsync(to + pass * (rowsAPass * S::chunks * 16) + e * floatBytes, from + pass * (rowsAPass * pitch) + e, e < count ? floatBytes : 0);
       }
     }
     from += depth * operand.k;

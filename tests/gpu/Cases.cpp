@@ -340,6 +340,36 @@ void addFloat8(Collector &collect) {
         collect.add("float8-deep", samples::float8Product(extents, types), nameOf(types), one);
 }
 
+/// The knobs of a family that products of many shapes are offered on a device.
+template <typename Family> std::set<Knobs> tf32Knobs(const Device &device) {
+  std::set<Knobs> found;
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}, {8, 4096}, {24, 24}})
+    forEachConfiguration(samples::tf32Product({.m = m, .n = n, .k = 2048}), device, {}, [&](const Configuration &one) {
+      if (std::holds_alternative<Family>(one.knobs)) found.insert(one.knobs);
+      return true;
+    });
+  return found;
+}
+
+/// Every tile of both families on extents that cut it on both sides, with copied operands and with rows that start anywhere, in every
+/// orientation that it takes.
+void addTf32Tiles(Collector &collect) {
+  const Device &device = findDevice("h200");
+  std::set<Knobs> knobs = tf32Knobs<HopperContractionKnobs>(device);
+  knobs.merge(tf32Knobs<AmpereContractionKnobs>(findDevice("a100")));
+  for (const int64_t k : {332, 203})
+    for (const Knobs &one : knobs)
+      for (const int orientation : {0, 1, 2, 3}) {
+        const Kernel kernel = samples::tf32Product({.b = 2, .m = 333, .n = 517, .k = k});
+        Configuration configuration{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = one};
+        for (const size_t input : {0, 1})
+          if (orientation >> input & 1) configuration.inputs[input].order = {0, 2, 1};
+        const auto *tile = std::get_if<HopperContractionKnobs>(&one);
+        if (tile && !hopperRefusal(kernel, configuration, *tile, device.sharedMemoryPerBlock).empty()) continue;
+        collect.add("tf32-tiles", kernel, nameOf(samples::tf32Types), configuration);
+      }
+}
+
 /// Products of f32 read as tf32: aligned, odd and tiny extents, members of a batch, shared and long k, results of every type, views whose
 /// rows start anywhere or have gaps; the same exactly on whole numbers; and with what follows a contraction.
 void addTf32(Collector &collect) {
@@ -417,6 +447,7 @@ void addContractions(Collector &collect) {
   addSums(collect);
   addFloat8(collect);
   addTf32(collect);
+  addTf32Tiles(collect);
   for (DType dtype : floatTypes) {
     for (const Product &product : products) {
       Kernel kernel = typed(samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);

@@ -38,7 +38,7 @@ struct Case {
 ///   float8-whole  the same on small whole numbers, exactly
 ///   float8-deep   k of 16384 and more, also over the blocks of a cluster
 ///   tf32          products of f32 read as tf32, as float8; tf32-views, tf32-whole, and tf32-fused with what follows them; tf32-warps: by
-///                 products of a warp, in every orientation, also as views
+///                 products of a warp, in every orientation, also as views; tf32-tiles: every tile of both
 std::vector<Case> allCases();
 
 }  // namespace weft::gputest

@@ -278,7 +278,10 @@ TEST_CASE("products of tf32 on sm_90a: every tile, results of 16 and 32 bits, ro
     batch.addSamples("odd", samples::tf32Product({.b = 2, .m = 1001, .n = 777, .k = 555}, result), findDevice("h200"), 6);
   for (const samples::ContractionExtents &extents : {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 71, .u = 331}})
     for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32)) addHopper(batch, kernel.name, samples::inTf32(kernel), 4);
-  std::set<std::string> split;
+  std::set<std::string> anywhere, split;
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
+    addOrientations(batch, "anywhere", samples::tf32Product({.m = m, .n = n, .k = 2047}), anywhere);
+  CHECK(anywhere.size() >= 8);
   addOrientations(batch, "split", samples::tf32Product({.m = 128, .n = 256, .k = 4096}), split, true);
   batch.buildAndCheck(50, 1);
 }

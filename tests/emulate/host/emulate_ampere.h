@@ -26,6 +26,7 @@ struct PendingCopy {
   SharedAddress to;
   const void *from;
   int bytes;
+  int width = 16;  ///< bytes that are written, zero behind those that are read
 };
 /// Of a thread of the running block: groups, the last one not yet ended. What a block leaves behind never lands.
 struct PendingCopies {
@@ -52,7 +53,7 @@ template <int pending> void waitForCopies() {
     for (const PendingCopy &copy : own.groups.front()) {
       SharedRow row{};
       std::memcpy(&row, copy.from, size_t(copy.bytes));
-      *sharedPlace<SharedRow>(copy.to) = row;
+      std::memcpy(sharedPlace<unsigned char>(copy.to), &row, size_t(copy.width));
     }
 }
 

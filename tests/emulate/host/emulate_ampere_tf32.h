@@ -36,6 +36,12 @@ inline void multiplyTf32(float &sum0, float &sum1, float &sum2, float &sum3, con
   }
 }
 
+/// cp.async.ca.shared.global of 4 bytes with a source size
+inline void copyWordAsync(SharedAddress to, const void *from, int bytes) {
+  if (reinterpret_cast<uintptr_t>(from) % 4 != 0 || to % 4 != 0 || (bytes != 0 && bytes != 4)) __builtin_trap();
+  pendingCopies().groups.back().push_back({to, from, bytes, 4});
+}
+
 inline unsigned loadSharedWord(SharedAddress from) { return *sharedPlace<unsigned>(from); }
 
 }  // namespace weft::ampere
