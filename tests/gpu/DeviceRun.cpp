@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
-#include <utility>
 
 namespace weft::gputest {
 namespace {
@@ -96,7 +95,8 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, co
   const std::vector<TensorImage> poisoned = outputs;
   launch();
   if (emitted.text.find("\n__device__ ") == std::string::npos) return;
-  std::vector<TensorImage> first = std::exchange(outputs, poisoned);
+  std::vector<TensorImage> first = outputs;
+  std::ranges::copy(poisoned, outputs.begin());  // in place: the images on the GPU refer to them
   if (!options.leaveUninitialized)
     for (size_t n = 0; n < outputs.size(); ++n) cuda::upload(out[n]->buffer.address(), outputs[n].bytes());
   launch();
