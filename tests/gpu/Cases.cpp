@@ -293,11 +293,26 @@ void addSums(Collector &collect) {
   for (DType dtype : {DType::f16, DType::bf16})
     for (const samples::ContractionExtents &extents : several)
       for (const Kernel &kernel : samples::fusedSums(extents, dtype))
-        for (Configuration one : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 8 : 2)) {
+        for (Configuration one : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 4 : 1)) {
           collect.add("fused-sums", kernel, dtype, one);
           auto &tile = std::get<HopperContractionKnobs>(one.knobs);
           tile.rasterM = 2, tile.blocks = 7;
           collect.add("fused-sums", kernel, dtype, one);
+        }
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4, .rasterM = 3, .blocks = 5},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 3, .staging = 4, .rasterM = 2, .blocks = 9},
+      {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .staging = 2, .rasterM = 1, .blocks = 132},
+      {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 4, .staging = 2, .rasterM = 8, .blocks = 3},
+      {.schedule = pingPong, .tileM = 64, .tileN = 256, .stages = 4, .staging = 4, .rasterM = 4, .blocks = 132},
+      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 5, .staging = 3, .rasterM = 2, .blocks = 2}};
+  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 3, .j = 200, .i = 136, .u = 1032}, {.b = 2, .j = 331, .i = 72, .u = 513}})
+    for (const Kernel &kernel : samples::fusedSums(extents, DType::f16))
+      for (const HopperContractionKnobs &tile : tiles)
+        for (Configuration one : collect.drawFamily(kernel, HopperContractionKnobs{}, 2)) {
+          one.knobs = tile;
+          if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty()) collect.add("fused-sums", kernel, DType::f16, one);
         }
 }
 
