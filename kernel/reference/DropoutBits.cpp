@@ -36,6 +36,4 @@ uint32_t dropoutDraw(const DropoutSource &source, int64_t outer, int64_t row, in
 
 uint32_t dropoutThreshold(double p) { return uint32_t(std::lround(p * 65536)); }
 
-float dropoutScale(double p) { return 1.0f / (1.0f - float(p)); }
-
 }  // namespace weft::reference

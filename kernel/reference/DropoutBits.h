@@ -2,6 +2,8 @@
 // one host implementation, used by the interpreter and by the point evaluator.
 #pragma once
 
+#include "kernel/Dropout.h"
+
 #include <array>
 #include <cstdint>
 
@@ -21,7 +23,5 @@ uint32_t dropoutDraw(const DropoutSource &source, int64_t outer, int64_t row, in
 
 /// An element whose draw is below this is dropped.
 uint32_t dropoutThreshold(double p);
-/// What kept elements are multiplied by, in fp32 as SPEC.md says.
-float dropoutScale(double p);
 
 }  // namespace weft::reference

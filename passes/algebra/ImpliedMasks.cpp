@@ -3,6 +3,7 @@
 // Behind dropout, the gradient of a ReLU reads the dropped activation and is zero where that is zero (SavedTensors.cpp). So the
 // gradient's own dropout, of the same mask, need only scale: where it drops, relu_dx gives zero whatever it is given. Drawing costs
 // more integer instructions than all else in such an epilogue, and they take turns with the tensor cores.
+#include "kernel/Dropout.h"
 #include "passes/Rewrites.h"
 
 namespace weft {
@@ -21,7 +22,7 @@ std::vector<ImpliedMask> leaveOutImpliedMasks(GraphOp graph) {
     if (!masked || !dropped || !masked.getResult().hasOneUse() || !haveOneMask(masked, dropped))
       continue;
     mlir::OpBuilder builder(masked);
-    auto scaled = ScaleOp::create(builder, masked.getLoc(), masked.getX(), 1.0 / (1.0 - masked.getP().convertToDouble()));
+    auto scaled = ScaleOp::create(builder, masked.getLoc(), masked.getX(), double(dropoutScale(masked.getP().convertToDouble())));
     masked.getResult().replaceAllUsesWith(scaled.getResult());
     masked.erase();
     found.push_back({.scaled = scaled.getResult(), .reader = gradient.getResult(), .dropped = dropped.getResult()});

@@ -7,7 +7,7 @@
 //   flop       16.8 Mflop
 //   config     vector 4 x f16 along i, 16 threads a column, 16 columns a block, 32 blocks of the grid a column    launch <<<512, 256>>>
 //   not fused  layer_norm_dw, dropout, softmax_dx: F012 reduction-axis-mismatch (b,j against k)
-//   not fused  layer_norm_dw, dropout, relu_dx, reduce: F012 reduction-axis-mismatch (b,j against b2,j2)
+//   not fused  layer_norm_dw, scale, relu_dx, reduce: F012 reduction-axis-mismatch (b,j against b2,j2)
 #include "weft/grid.cuh"
 #include "weft/types.cuh"
 #include "weft/vector.cuh"

@@ -9,7 +9,7 @@
 //   flop       75.5 Mflop
 //   config     vector 16 x f16 along i, 64 threads a column, 8 columns a block, 16 blocks of the grid a column    launch <<<128, 512>>>
 //   fused by   fuse: reduction-consumer + launch-merging
-//   not fused  layer_norm_dw, dropout, relu_dx, reduce: F012 reduction-axis-mismatch (b,j against b2,j2)
+//   not fused  layer_norm_dw, scale, relu_dx, reduce: F012 reduction-axis-mismatch (b,j against b2,j2)
 //   not fused  contract, bias, dropout, residual, layer_norm_dw: F031 forward-and-backward (feed_forward_product, d_gamma2)
 #include "weft/dropout.cuh"
 #include "weft/grid.cuh"

@@ -1,0 +1,9 @@
+// What dropout multiplies by what it keeps (ir/SPEC.md, "Dropout bits").
+#pragma once
+
+namespace weft {
+
+/// 1 / (1 - p), in fp32.
+inline float dropoutScale(double p) { return 1.0f / (1.0f - float(p)); }
+
+}  // namespace weft
