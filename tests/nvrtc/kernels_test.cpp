@@ -342,7 +342,7 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   batch.buildAndCheck(50, 1);
 }
 
-TEST_CASE("tensor-core contractions of sm_90a with sums of what their epilogues compute: every tile, results in both orders") {
+TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, results in both orders") {
   Batch batch;
   std::set<std::string> tiles;
   for (const DType dtype : {DType::f16, DType::bf16})

@@ -84,6 +84,13 @@ class IncludeRules(unittest.TestCase):
     def test_the_sources_keep_the_rules(self):
         self.assertEqual(violations(ROOT, self.table), [])
 
+    def test_names_of_test_cases_can_be_wrapped(self):
+        """Catch indents the rest of a name by what stands before ': ', and prints without end where that is as wide as a line."""
+        case = re.compile(r'TEST_CASE\("([^"]*)')
+        for file in sorted((ROOT / 'tests').rglob('*.cpp')):
+            for name in case.findall(file.read_text(encoding='utf-8')):
+                self.assertLess(name.find(': '), 70, f'{file}: {name}')
+
     def lines_found(self, path: str, text: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             bad = pathlib.Path(folder) / path
