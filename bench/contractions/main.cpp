@@ -29,9 +29,8 @@ using namespace runtime;
 constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16";
 constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16", *tf32 = "tf32,tf32->f32";
 
-/// Issue 5's groups: layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere; 8-bit
-/// floats in shapes that the library takes, too; and tf32, by
-/// products of a warp where an operand does not lie along k.
+/// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere; 8-bit floats in shapes that
+/// the library takes, too; and tf32, by products of a warp where an operand does not lie along k.
 constexpr Shape shapes[] = {
     {"layer", 4096, 3072, 1024, 1},        {"layer", 4096, 1024, 1024, 1, true, false}, {"layer", 4096, 4096, 1024, 1, true, false},
     {"layer", 4096, 1024, 4096, 1},        {"layer", 12288, 3072, 1024, 1},             {"layer", 12288, 1024, 1024, 1, true, false},

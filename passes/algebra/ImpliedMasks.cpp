@@ -9,8 +9,9 @@
 namespace weft {
 namespace {
 
-/// Whether both keep the same elements: bits are a function of the stream and of logical coordinates (SPEC.md, "Dropout bits").
-bool haveOneMask(DropoutOp a, DropoutOp b) { return a.getStream() == b.getStream() && a.getP() == b.getP() && a.getType() == b.getType(); }
+/// Whether two dropouts of one type keep the same elements: bits are a function of the stream and of logical coordinates (SPEC.md,
+/// "Dropout bits"). Operands of relu_dx have one type (elementwise_c2).
+bool haveOneMask(DropoutOp a, DropoutOp b) { return a.getStream() == b.getStream() && a.getP() == b.getP(); }
 
 }  // namespace
 

@@ -145,6 +145,20 @@ void addHopper(Batch &batch, const std::string &name, const Kernel &kernel, size
 
 const std::map<char, int64_t> attentionExtents{{'b', 8}, {'h', 16}, {'j', 512}, {'k', 512}, {'p', 64}};
 
+/// One configuration for every tile of sm_90a and each order of the result; `tiles` gains what they are.
+void addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &tiles) {
+  std::set<std::string> seen;
+  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+    const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+    if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
+    const bool isSwapped = hopperProduct(kernel, configuration).product->isSwapped;
+    if (!seen.insert(fmt::format("{} {}", describe(kernel, *knobs), isSwapped)).second) return true;
+    tiles.insert(describe(kernel, *knobs));
+    batch.add(kernel.name, kernel, configuration, "sm_90a");
+    return true;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("loop kernels at the extents of a BERT-large layer") {
@@ -324,18 +338,8 @@ TEST_CASE("loop kernels and transposes of 8-bit floats") {
 TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   Batch batch;
   std::set<std::string> tiles;
-  for (const Kernel &kernel : samples::fusedContractions({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16)) {
-    std::set<std::string> seen;
-    forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-      const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-      if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
-      const bool isSwapped = hopperProduct(kernel, configuration).product->isSwapped;
-      if (!seen.insert(fmt::format("{} {}", describe(kernel, *knobs), isSwapped)).second) return true;
-      tiles.insert(describe(kernel, *knobs));
-      batch.add(kernel.name, kernel, configuration, "sm_90a");
-      return true;
-    });
-  }
+  for (const Kernel &kernel : samples::fusedContractions({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16))
+    addEachTile(batch, kernel, tiles);
   for (const Kernel &kernel : samples::fusedContractions({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
@@ -346,18 +350,8 @@ TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, r
   Batch batch;
   std::set<std::string> tiles;
   for (const DType dtype : {DType::f16, DType::bf16})
-    for (const Kernel &kernel : samples::fusedSums({.b = 8, .j = 512, .i = 1024, .u = 3072}, dtype)) {
-      std::set<std::string> seen;
-      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-        const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-        if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
-        const bool isSwapped = hopperProduct(kernel, configuration).product->isSwapped;
-        if (!seen.insert(fmt::format("{} {}", describe(kernel, *knobs), isSwapped)).second) return true;
-        tiles.insert(describe(kernel, *knobs));
-        batch.add(kernel.name, kernel, configuration, "sm_90a");
-        return true;
-      });
-    }
+    for (const Kernel &kernel : samples::fusedSums({.b = 8, .j = 512, .i = 1024, .u = 3072}, dtype))
+      addEachTile(batch, kernel, tiles);
   for (const Kernel &kernel : samples::fusedSums({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);

@@ -30,7 +30,7 @@ weft.graph @reads_the_activation(%x: !ji, %dy: !ji) -> !ji {
 // CHECK-LABEL: weft.graph @other_stream
 // CHECK: %d_active = weft.dropout %dy
 weft.graph @other_stream(%x: !ji, %dy: !ji) -> !ji {
-  %kept = weft.dropout %x {p = 0.25, stream = 4} : !ji
+  %kept = weft.dropout %x {p = 0.5, stream = 4} : !ji
   %d_active = weft.dropout %dy {p = 0.5, stream = 3} : !ji
   %dx = weft.relu_dx %d_active, %kept : !ji
   weft.return %dx : !ji
