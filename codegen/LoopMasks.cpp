@@ -60,7 +60,7 @@ bool GraphBuilder::lanesHoldPairs(const Index &column) const {
   return space.pairsLanes();
 }
 
-/// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share Philox calls.
+/// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share words of draws.
 int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const double p = numberOf(op, "p");
   const int x = evaluate(op.operands[0], coordinates);
