@@ -76,7 +76,7 @@ __device__ __forceinline__ void makeSlice(unsigned char *slice, const Function &
 /// Copies and makes a slice by the threads of a warpgroup, from rows of Raw that start anywhere.
 template <Operand operand, int rows, int outerExtent, int kExtent, typename T, typename Raw, typename Function>
 __device__ __forceinline__ void copyAndMakeSlice(unsigned char *slice, const Raw *from, const Function &make, int batch, int outer0, int k0, int thread) {
-  constexpr int passes = rows * 8 / warpgroup, together = 4, depth = 64;
+  constexpr int passes = rows * 8 / warpgroup, together = 2, depth = 64;
   const bool isKWhole = kExtent % depth == 0 || k0 + depth <= kExtent;
 #pragma unroll 1
   for (int first = 0; first < passes; first += together) {
