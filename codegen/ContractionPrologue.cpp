@@ -57,7 +57,7 @@ private:
       const std::string spelled = text(stride);
       const bool isNumber = spelled.find_first_not_of("0123456789") == std::string::npos;  // of type int, as places are
       if (stride == 1) from += " + " + place;
-      else from += fmt::format(isNumber ? " + weft::Offset({}) * {}" : " + {} * {}", asOperand(place), asOperand(spelled));
+      else from += fmt::format(" + {} * {}", isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place), asOperand(spelled));
     };
     const std::string outer = fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent), k = fmt::format("weft::insideOperand({}.k, {})", at, context.kExtent);
     if (input.isOverBatch) addTerm(at + ".batch", strides.batch);

@@ -25,8 +25,7 @@ scaled_context(const __grid_constant__ weft::hopper::TensorMap exponentials_map,
                const __grid_constant__ weft::hopper::TensorMap product_2_map) {
   static_assert(weft::hopper::MakingPlan<product, tile, false>::sharedBytes == 229616);
   const auto make = [=](float (&exponentials_v)[8], const weft::OperandPlace &at) {
-    const float inverse_v = weft::loadOne(inverse + at.batch * weft::Offset(j)
-        + weft::insideOperand(at.outer, product.n));
+    const float inverse_v = weft::loadOne(inverse + at.batch * j + weft::insideOperand(at.outer, product.n));
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const float prob = exponentials_v[e] * inverse_v;
