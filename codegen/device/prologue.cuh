@@ -18,20 +18,17 @@ struct OperandPlace {
 
 constexpr int operandVector = 8;
 
-/// What a function reads of a vector or of one that begins at `from`, at a place along it that may be out of bounds: there the last one
-/// is repeated, whose results nobody uses.
+/// Where a function reads one element along an axis of `extent` at a place that may be out of bounds: the last one is repeated there.
 __device__ __forceinline__ int insideOperand(int place, Offset extent) { return place < extent ? place : int(extent) - 1; }
 
-/// Eight neighbours along an axis of `extent`, `stride` elements apart. isPacked: without gaps, from an address of 16 bytes on.
-template <Offset extent, Offset stride, bool isPacked, typename T> __device__ __forceinline__ Vec<float, operandVector> alongOperand(const T *from, int first) {
-  if constexpr (isPacked && extent % operandVector == 0) {
+/// Eight neighbours along an axis of `extent`, `stride` elements apart; any numbers out of bounds, whose results nobody uses. isPacked: without
+/// gaps, from an address of 16 bytes on.
+template <Offset extent, Offset stride, bool isPacked, typename T>
+__device__ __forceinline__ Vec<float, operandVector> alongOperand(const T *from, int first) {
+  if constexpr (isPacked && extent % operandVector == 0)
     return loadVector<operandVector>(from + (first < extent ? first : int(extent) - operandVector));
-  } else {
-    Vec<float, operandVector> values;
-#pragma unroll
-    for (int e = 0; e < operandVector; ++e) values.at[e] = loadOne(from + insideOperand(first + e, extent) * stride);
-    return values;
-  }
+  else
+    return loadStrided<operandVector>(from + first * stride, stride, int(extent) - first);
 }
 
 /// A tensor and the function that makes the operand of it. T: the element type of the tensor in memory.

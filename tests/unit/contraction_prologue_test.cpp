@@ -218,6 +218,18 @@ TEST_CASE("families: two take operands that are made on load, the others say why
   CHECK(reasonOf(enumerate(scaledBiasedProjection({}, DType::f16), findDevice("a100")), "ampere-contraction") == "'bias' follows the contraction; no fused epilogues");
 }
 
+TEST_CASE("row-major tensors are taken, by every kind of prologue") {
+  for (const PrologueExtents &extents : {PrologueExtents{}, {.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 1024}, {.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331}})
+    for (const Kernel &kernel : madeContractions(extents, DType::bf16, true)) {
+      INFO(kernel.name);
+      LayoutConstraints rows;
+      for (const int value : kernel.inputs) rows.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+      for (const int value : kernel.outputs) rows.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+      CHECK(!enumerate(kernel, findDevice("h200"), rows).legal.empty());
+      if (kernel.body.back().name == "contract") CHECK(!enumerate(kernel, findDevice("a100"), rows).legal.empty());
+    }
+}
+
 TEST_CASE("how what a prologue reads must lie") {
   const Kernel kernel = scaledContext({}, DType::f16);
   const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
