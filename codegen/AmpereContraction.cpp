@@ -1,6 +1,6 @@
-// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh, for f32 that is
-// read as tf32 in ampere_tf32.cuh, for operands that are made on load in ampere_prologue.cuh; the program names extents, strides and the tile, says how
-// an operand is made, and calls it.
+// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh, for f32
+// that is read as tf32 in ampere_tf32.cuh, for operands that are made on load in ampere_prologue.cuh; the program names extents,
+// strides and the tile, says how an operand is made, and calls it.
 #include "codegen/ContractionPrologue.h"
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
@@ -28,8 +28,9 @@ HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configur
   if (region.prologue)
     if (const std::string reason = prologueLayoutRefusal(kernel, configuration, *region.prologue); !reason.empty())
       throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  for (const Value &value : {kernel.values[size_t(contraction.operands[0])], kernel.values[size_t(contraction.operands[1])], kernel.values[size_t(kernel.outputs[0])]})
-    if (value.dtype != DType::f16 && value.dtype != DType::bf16 && !(types.areTf32() && value.dtype == DType::f32))
+  for (const int index : {contraction.operands[0], contraction.operands[1], kernel.outputs[0]})
+    if (const Value &value = kernel.values[size_t(index)];
+        value.dtype != DType::f16 && value.dtype != DType::bf16 && !(types.areTf32() && value.dtype == DType::f32))
       throw Error::unsupported("kernel '{}': '{}' is {}; f16, bf16, and f32 at precision tf32 are taken", kernel.name, value.name, nameOf(value.dtype));
   const HopperProductAnswer answer = warpProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
@@ -80,7 +81,8 @@ private:
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.inputs[i])];
       inputs.push_back(names.claim(value.name));
-      program.parameters.push_back({.kind = Parameter::Kind::input, .index = int(i), .name = inputs.back(), .type = std::string(cudaNameOf(value.dtype))});
+      program.parameters.push_back(
+          {.kind = Parameter::Kind::input, .index = int(i), .name = inputs.back(), .type = std::string(cudaNameOf(value.dtype))});
     }
     result = names.claim(kernel.values[size_t(kernel.outputs[0])].name);
     program.parameters.push_back({.kind = Parameter::Kind::output, .index = 0, .name = result, .type = type});

@@ -59,7 +59,8 @@ private:
       if (stride == 1) from += " + " + place;
       else from += fmt::format(" + {} * {}", isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place), asOperand(spelled));
     };
-    const std::string outer = fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent), k = fmt::format("weft::insideOperand({}.k, {})", at, context.kExtent);
+    const std::string outer = fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent);
+    const std::string k = fmt::format("weft::insideOperand({}.k, {})", at, context.kExtent);
     if (input.isOverBatch) addTerm(at + ".batch", strides.batch);
     if (input.subVector > 0) addTerm(fmt::format("{} / {}", k, input.subVector), strides.k);
     const bool runsAlong = context.isAlongK ? input.isOverK : input.isOverOuter;
@@ -71,7 +72,8 @@ private:
     }
     const int64_t stride = context.isAlongK ? strides.k : strides.outer;
     const auto isWhole = [&](bool isOver, int64_t other) { return !isOver || other % vectorElements == 0; };
-    const bool isPacked = stride == 1 && layout.alignment % 16 == 0 && isWhole(input.isOverBatch, strides.batch) && isWhole(input.subVector > 0, strides.k);
+    const bool isPacked = stride == 1 && layout.alignment % 16 == 0 && isWhole(input.isOverBatch, strides.batch) &&
+                          isWhole(input.subVector > 0, strides.k);
     loads.push_back(declare("const auto", name,
                             fmt::format("weft::alongOperand<{}, {}, {}>({}, {}.{})", context.isAlongK ? context.kExtent : context.outerExtent,
                                         text(stride), isPacked, from, at, context.isAlongK ? "k" : "outer")));
@@ -80,7 +82,8 @@ private:
 
   void addOp(const BodyOp &op) {
     std::string text = op.name == "global_scaling" ? "{0} * {1}" : withConstants(op);
-    for (size_t i = 0; i < op.operands.size(); ++i) text = replaced(std::move(text), fmt::format("{{{}}}", i), asOperand(reference[size_t(op.operands[i])]));
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      text = replaced(std::move(text), fmt::format("{{{}}}", i), asOperand(reference[size_t(op.operands[i])]));
     const int value = op.results[0];
     const std::string name = context.names.claim(kernel.values[size_t(value)].name);
     elements.push_back(declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
@@ -98,7 +101,8 @@ private:
       text = replaced(std::move(text), hole, name);
     }
     const std::string header = text.find("weft::slope::") != std::string::npos ? "weft/slope.cuh" : "weft/math.cuh";
-    if (text.find("weft::") != std::string::npos && std::ranges::find(result.headers, header) == result.headers.end()) result.headers.push_back(header);
+    const bool isKnown = std::ranges::find(result.headers, header) != result.headers.end();
+    if (text.find("weft::") != std::string::npos && !isKnown) result.headers.push_back(header);
     return text;
   }
 

@@ -1,6 +1,6 @@
-// Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is made on load: a skeleton program. Loads, products
-// and stores live in hopper_contraction.cuh, hopper_narrow.cuh or hopper_prologue.cuh; the program names extents, strides and the tile, passes maps of what
-// the copy engine moves, says how an operand is made and what becomes of the sums, and calls it.
+// Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is made on load: a skeleton program.
+// Loads, products and stores live in hopper_contraction.cuh, hopper_narrow.cuh or hopper_prologue.cuh; the program names extents,
+// strides and the tile, passes maps of what the copy engine moves, says how an operand is made and what becomes of the sums, and calls it.
 #include "codegen/ContractionEpilogue.h"
 #include "codegen/ContractionPrologue.h"
 #include "codegen/ContractionTexts.h"
@@ -241,9 +241,8 @@ private:
   }
 
   void callSkeleton() {
-    program.body.push_back(evaluate(region.prologue ? fmt::format("static_assert(weft::hopper::MakingPlan<{}, {}, {}>::sharedBytes == {})", shape, tile,
-                                                                  product.a.isMade, sharedBytes())
-                                                    : fmt::format("static_assert(weft::hopper::Plan<{}, {}>::sharedBytes == {})", shape, tile, sharedBytes())));
+    const std::string plan = region.prologue ? fmt::format("MakingPlan<{}, {}, {}>", shape, tile, product.a.isMade) : fmt::format("Plan<{}, {}>", shape, tile);
+    program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::{}::sharedBytes == {})", plan, sharedBytes())));
     const std::string making = region.prologue ? addPrologue() : "";
     ContractionEpilogue epilogue = epilogueOf();
     program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
@@ -269,8 +268,8 @@ private:
 
   /// The function that makes the operand; returns its name.
   std::string addPrologue() {
-    PrologueContext context{.kernel = kernel, .configuration = configuration, .prologue = *region.prologue, .names = names, .axes = axes, .inputs = {},
-                            .outerExtent = shape + (product.a.isMade ? ".m" : ".n"), .kExtent = shape + ".k", .isAlongK = made().isAlongK()};
+    PrologueContext context{.kernel = kernel, .configuration = configuration, .prologue = *region.prologue, .names = names,
+                            .axes = axes, .inputs = {}, .outerExtent = shape + (product.a.isMade ? ".m" : ".n"), .kExtent = shape + ".k", .isAlongK = made().isAlongK()};
     for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
     const std::string making = names.claim("make");
     PrologueText text = prologueText(context);
@@ -285,8 +284,9 @@ private:
     const std::string vectorOrNone = vector ? vectorText() : "weft::hopper::NoVectorOperand{}, ";
     const std::string output = second ? outputText() : "weft::hopper::NoPanelOutput{}, ";
     const auto tensorText = [&](const HopperOperand &operand) { return tensors[operand.input].text(); };
-    program.body.push_back(evaluate(fmt::format("weft::hopper::contractionOfMade{}<{}, {}, {}, {}>({}, {}, {}, {}, {}, {}{}{})", product.a.isMade ? "A" : "B", type,
-                                                cudaNameOf(operandType(made())), shape, tile, tensorText(product.a), tensorText(product.b),
+    const std::string function = fmt::format("weft::hopper::contractionOfMade{}<{}, {}, {}, {}>", product.a.isMade ? "A" : "B", type,
+                                             cudaNameOf(operandType(made())), shape, tile);
+    program.body.push_back(evaluate(fmt::format("{}({}, {}, {}, {}, {}, {}{}{})", function, tensorText(product.a), tensorText(product.b),
                                                 results[0].text(), making, panelText(), vectorOrNone, output, finish)));
   }
 

@@ -36,7 +36,9 @@ private:
 
   std::string findOperand() {
     const bool makesA = !holds(kernel.inputs, op.operands[0]), makesB = !holds(kernel.inputs, op.operands[1]);
-    if (makesA && makesB) return fmt::format("'{}' and '{}', both operands of the contraction, are computed; one may be", nameOfValue(op.operands[0]), nameOfValue(op.operands[1]));
+    if (makesA && makesB)
+      return fmt::format("'{}' and '{}', both operands of the contraction, are computed; one may be", nameOfValue(op.operands[0]),
+                         nameOfValue(op.operands[1]));
     if (!makesA && !makesB) return cannotStand(kernel.body[0], "stands before the contraction and makes none of its operands");
     prologue.isOfA = makesA;
     prologue.made = op.operands[makesA ? 0 : 1];
@@ -113,7 +115,8 @@ private:
     };
     if (!take(batchGroup, added.isOverBatch) || !take(outer, added.isOverOuter) || !take(kGroup, added.isOverK))
       return cannotStand(*reader, reads + " along some axes of those that are one axis of the product");
-    if (!axes.empty()) return cannotStand(*reader, fmt::format("{} along '{}', which the operand lacks", reads, kernel.axes[size_t(*axes.begin())].name));
+    if (!axes.empty())
+      return cannotStand(*reader, fmt::format("{} along '{}', which the operand lacks", reads, kernel.axes[size_t(*axes.begin())].name));
     if (added.isOverOuter && added.isOverK)
       return cannotStand(*reader, fmt::format("{}, a second tensor along rows and k of the operand; '{}' is one", reads, nameOfValue(prologue.read)));
     prologue.inputs.push_back(added);
@@ -164,7 +167,8 @@ std::string prologueRefusal(const BodyOp &op) {
   if (op.results.size() != 1) return cannotStand(op, "has several results");
   if (isGlobalScaling(op)) {
     const int64_t tile = std::get<int64_t>(op.attributes.at("tile"));
-    return tile % vectorElements == 0 ? "" : cannotStand(op, fmt::format("has sub-vectors of {} elements; multiples of {} are taken", tile, vectorElements));
+    if (tile % vectorElements == 0) return "";
+    return cannotStand(op, fmt::format("has sub-vectors of {} elements; multiples of {} are taken", tile, vectorElements));
   }
   if (op.name == "dropout") return cannotStand(op, "draws; a prologue is a function of what it reads");
   if (op.spelling.empty()) return cannotStand(op, "is no function of single elements");
@@ -188,7 +192,8 @@ std::optional<PrologueStrides> prologueStrides(const Kernel &kernel, const Confi
 std::string prologueLayoutRefusal(const Kernel &kernel, const Configuration &configuration, const ContractionPrologue &prologue) {
   for (const PrologueInput &input : prologue.inputs)
     if (!prologueStrides(kernel, configuration, prologue, input))
-      return fmt::format("'{}', which is read before the contraction, does not lie as the product's axes do", kernel.values[size_t(input.value)].name);
+      return fmt::format("'{}', which is read before the contraction, does not lie as the product's axes do",
+                         kernel.values[size_t(input.value)].name);
   return "";
 }
 

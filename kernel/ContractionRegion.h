@@ -83,8 +83,9 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
 /// The same of a sum.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout);
 
-/// What layouts come to for a contraction with what stands before it and follows it: the strides of the product, how all else lies beside
-/// its result or the operand, how dropout draws. Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take the same time.
+/// What layouts come to for a contraction with what stands before it and follows it: the strides of the product, how all else lies
+/// beside its result or the operand, how dropout draws. Configurations of one kernel with equal forms and knobs differ in names of
+/// axes alone, and take the same time.
 /// Throws Error(checkFailed) where the kernel is no such contraction or the layouts are no product.
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration);
 

@@ -17,8 +17,10 @@ template <Operand operand, int side, Offset outerExtent, Offset kExtent, int dep
   using Raw = typename Made::Element;
   static constexpr int rowsAPass = threads / S::chunks, passes = S::rows / rowsAPass, together = passes < 4 ? passes : 4;
   static constexpr Offset pitch = operand.isAlongK() ? operand.outer : operand.k;
-  static constexpr bool isOuterWhole = outerExtent % side == 0, isKWhole = kExtent % depth == 0, isInPlace = operand.isAligned && sizeof(Raw) == elementBytes;
-  static_assert(rowsAPass % 8 == 0 && S::rows % rowsAPass == 0 && passes % together == 0, "passes are whole, and places of neighbouring passes alike");
+  static constexpr bool isOuterWhole = outerExtent % side == 0, isKWhole = kExtent % depth == 0;
+  static constexpr bool isInPlace = operand.isAligned && sizeof(Raw) == elementBytes;
+  static_assert(rowsAPass % 8 == 0 && S::rows % rowsAPass == 0 && passes % together == 0,
+                "passes are whole, and places of neighbouring passes alike");
 
 public:
   __device__ __forceinline__ MadeSlice(const Made &made, Offset start, int batch, int outer0)
@@ -29,7 +31,8 @@ public:
   __device__ __forceinline__ void copyNext(SharedAddress slice, int k0) {
     if constexpr (isInPlace) {
 #pragma unroll
-      for (int pass = 0; pass < passes; ++pass) copyAsync(placeOfPass(slice, pass), from + pass * (rowsAPass * pitch), elementBytes * inBounds(pass, k0));
+      for (int pass = 0; pass < passes; ++pass)
+        copyAsync(placeOfPass(slice, pass), from + pass * (rowsAPass * pitch), elementBytes * inBounds(pass, k0));
     } else {
       float x[together][chunk];
 #pragma unroll 1
@@ -99,12 +102,16 @@ __device__ __forceinline__ void multiplyMade(Sums<product, tile> &sums, A a, B b
   using P = Plan<product, tile>;
   static_assert(isMade<T, A> != isMade<T, B>, "one of the operands is made");
   auto copyA = [&] {
-    if constexpr (isMade<T, A>) return MadeSlice<product.a, tile.m, product.m, product.k, tile.k, P::threads, T, A>(a, at.batch * product.a.batch, at.batch, at.m);
-    else return SliceCopy<product.a, tile.m, product.m, product.k, tile.k, P::threads, T>(a + at.batch * product.a.batch, at.m);
+    if constexpr (isMade<T, A>)
+      return MadeSlice<product.a, tile.m, product.m, product.k, tile.k, P::threads, T, A>(a, at.batch * product.a.batch, at.batch, at.m);
+    else
+      return SliceCopy<product.a, tile.m, product.m, product.k, tile.k, P::threads, T>(a + at.batch * product.a.batch, at.m);
   }();
   auto copyB = [&] {
-    if constexpr (isMade<T, B>) return MadeSlice<product.b, tile.n, product.n, product.k, tile.k, P::threads, T, B>(b, at.batch * product.b.batch, at.batch, at.n);
-    else return SliceCopy<product.b, tile.n, product.n, product.k, tile.k, P::threads, T>(b + at.batch * product.b.batch, at.n);
+    if constexpr (isMade<T, B>)
+      return MadeSlice<product.b, tile.n, product.n, product.k, tile.k, P::threads, T, B>(b, at.batch * product.b.batch, at.batch, at.n);
+    else
+      return SliceCopy<product.b, tile.n, product.n, product.k, tile.k, P::threads, T>(b + at.batch * product.b.batch, at.n);
   }();
   const auto copy = [&](int slice) {
     if (slice < P::slices) {

@@ -42,7 +42,8 @@ template <Operand operand> __device__ __forceinline__ OperandPlace placeInSlice(
   else return {batch, outer0 + row / 64 * 64 + column * operandVector, k0 + row % 64};
 }
 template <Operand operand, int kExtent, typename T, typename Function>
-__device__ __forceinline__ void makeChunk(Packed<unsigned, 4> *to, float (&x)[operandVector], const Function &make, const OperandPlace &at, bool isKWhole) {
+__device__ __forceinline__ void makeChunk(Packed<unsigned, 4> *to, float (&x)[operandVector], const Function &make, const OperandPlace &at,
+                                          bool isKWhole) {
   makeOperand<operand.isAlongK(), kExtent>(x, make, at, isKWhole);
   Packed<unsigned, 4> words;
 #pragma unroll
@@ -75,7 +76,8 @@ __device__ __forceinline__ void makeSlice(unsigned char *slice, const Function &
 
 /// Copies and makes a slice by the threads of a warpgroup, from rows of Raw that start anywhere.
 template <Operand operand, int rows, int outerExtent, int kExtent, typename T, typename Raw, typename Function>
-__device__ __forceinline__ void copyAndMakeSlice(unsigned char *slice, const Raw *from, const Function &make, int batch, int outer0, int k0, int thread) {
+__device__ __forceinline__ void copyAndMakeSlice(unsigned char *slice, const Raw *from, const Function &make, int batch, int outer0, int k0,
+                                                 int thread) {
   constexpr int passes = rows * 8 / warpgroup, together = 2, depth = 64;
   const bool isKWhole = kExtent % depth == 0 || k0 + depth <= kExtent;
 #pragma unroll 1
@@ -91,8 +93,8 @@ __device__ __forceinline__ void copyAndMakeSlice(unsigned char *slice, const Raw
     }
 #pragma unroll
     for (int pass = 0; pass < together; ++pass) {
-      const int item = (first + pass) * warpgroup + thread;
-      makeChunk<operand, kExtent, T>(chunkOf(slice, item / 8, item % 8), x[pass], make, placeInSlice<operand>(item / 8, item % 8, batch, outer0, k0), isKWhole);
+      const int item = (first + pass) * warpgroup + thread, row = item / 8, column = item % 8;
+      makeChunk<operand, kExtent, T>(chunkOf(slice, row, column), x[pass], make, placeInSlice<operand>(row, column, batch, outer0, k0), isKWhole);
     }
   }
 }
@@ -172,15 +174,15 @@ __device__ __forceinline__ void copyAndMakeSlices(Shared<product, tile> shared, 
       if constexpr (Making::other.isByEngine) {
         if (thread == 0) {
           arriveExpecting(full, Making::otherBytes);
-          loadSlice<Making::other, Making::otherSide, (product.batch > 1)>(isOfA ? shared.b(place.stage) : shared.a(place.stage), other.map, full, otherOuter,
-                                                                           slice * P::tileK, at.batch);
+          loadSlice<Making::other, Making::otherSide, (product.batch > 1)>(isOfA ? shared.b(place.stage) : shared.a(place.stage), other.map,
+                                                                           full, otherOuter, slice * P::tileK, at.batch);
         }
       } else {
-        copySlice<Making::other, Making::otherSide, Making::otherExtent, int(product.k)>(isOfA ? b : a, other.elements + at.batch * Making::other.batch,
-                                                                                         otherOuter, slice * P::tileK, thread);
+        copySlice<Making::other, Making::otherSide, Making::otherExtent, int(product.k)>(
+            isOfA ? b : a, other.elements + at.batch * Making::other.batch, otherOuter, slice * P::tileK, thread);
       }
-      copyAndMakeSlice<Making::operand, Making::side, Making::outerExtent, int(product.k), T>(isOfA ? a : b, made + at.batch * Making::operand.batch, make,
-                                                                                              at.batch, outer, slice * P::tileK, thread);
+      copyAndMakeSlice<Making::operand, Making::side, Making::outerExtent, int(product.k), T>(
+          isOfA ? a : b, made + at.batch * Making::operand.batch, make, at.batch, outer, slice * P::tileK, thread);
       fenceForAsync();
       arrive(full);
       place.advance();
@@ -192,8 +194,9 @@ __device__ __forceinline__ void copyAndMakeSlices(Shared<product, tile> shared, 
 /// MakingPlan::sharedBytes, as many blocks as hopper_contraction.cuh says.
 template <typename T, typename Raw, Product product, Tile tile, bool isOfA, typename Function, typename PanelInput, typename VectorInput,
           typename PanelOutput, typename Epilogue>
-__device__ __forceinline__ void contractionOfMade(Tensor<const Raw> made, Tensor<const T> other, Tensor<T> c, const Function &make, const PanelInput &panel,
-                                                  const VectorInput &vector, const PanelOutput &output, const Epilogue &epilogue) {
+__device__ __forceinline__ void contractionOfMade(Tensor<const Raw> made, Tensor<const T> other, Tensor<T> c, const Function &make,
+                                                  const PanelInput &panel, const VectorInput &vector, const PanelOutput &output,
+                                                  const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   using Making = MakingPlan<product, tile, isOfA>;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -225,7 +228,8 @@ __device__ __forceinline__ void contractionOfMade(Tensor<const Raw> made, Tensor
     }
   } else {
     raiseRegisters<Making::consumerRegisters>();
-    consume<ElementsOf<T>, product, tile>(shared, c, role - 1, Finish<PanelInput, VectorInput, PanelOutput, NoSums, Epilogue>{panel, vector, output, NoSums{}, epilogue});
+    const Finish<PanelInput, VectorInput, PanelOutput, NoSums, Epilogue> finish{panel, vector, output, NoSums{}, epilogue};
+    consume<ElementsOf<T>, product, tile>(shared, c, role - 1, finish);
   }
 }
 

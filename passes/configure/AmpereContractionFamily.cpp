@@ -1,5 +1,6 @@
-// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched strided
-// matrix product, in any orientation; operands of 16 bits may be made on load (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
+// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched
+// strided matrix product, in any orientation; operands of 16 bits may be made on load (kernel/ContractionPrologue.h). On sm_90a, whose
+// own family is faster, they are tried where that family cannot use its copy engine.
 #include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
@@ -68,7 +69,8 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
                                   device.architecture)};
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   if (!recognised.region) return {.reason = recognised.refusal};
-  if (!recognised.region->isPlain()) return {.reason = fmt::format("'{}' follows the contraction; no fused epilogues", kernel.body[recognised.region->contraction + 1].name)};
+  if (!recognised.region->isPlain())
+    return {.reason = fmt::format("'{}' follows the contraction; no fused epilogues", kernel.body[recognised.region->contraction + 1].name)};
   if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
   const DType dtype = productTypes(kernel).a;
   if (!device.tensorFlops.contains(dtype)) return {.reason = fmt::format("{} names no flop rate of products of {}", device.name, nameOf(dtype))};

@@ -33,7 +33,9 @@ Cost libraryCostOfProduct(Kernel kernel, const Configuration &configuration, con
   kernel.inputs = {values[0], values[1]};
   kernel.values[size_t(values[0])].dtype = storedAs(types.a);
   kernel.values[size_t(values[1])].dtype = storedAs(types.b);
-  const Configuration product{.inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]}, .outputs = configuration.outputs, .knobs = LibraryKnobs{}};
+  const Configuration product{.inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
+                              .outputs = configuration.outputs,
+                              .knobs = LibraryKnobs{}};
   return libraryCost(kernel, product, LibraryKnobs{}, device);
 }
 

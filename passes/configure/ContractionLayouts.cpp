@@ -83,7 +83,8 @@ Layout layoutAlong(const Kernel &kernel, int value, const std::vector<int> &orde
 
 std::string contractionRefusal(const Kernel &kernel) {
   if (!contractionValues(kernel)) return "the body does not open with a contraction of two operands";
-  if (*contractionIndex(kernel) > 0) return "'" + kernel.body[0].name + "' stands before the contraction, whose operands are read as they are in memory";
+  if (*contractionIndex(kernel) > 0)
+    return "'" + kernel.body[0].name + "' stands before the contraction, whose operands are read as they are in memory";
   if (kernel.body.size() != 1) return "'" + kernel.body[1].name + "' follows the contraction; no fused epilogues";
   if (kernel.inputs.size() != 2) return "both operands of the contraction are one tensor";
   return "";

@@ -203,11 +203,10 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
       refusal = answer.refusal;
       continue;
     }
-    if (recognised.region->prologue)
-      if (std::string reason = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *recognised.region->prologue); !reason.empty()) {
-        refusal = std::move(reason);
-        continue;
-      }
+    if (const auto &prologue = recognised.region->prologue) {
+      refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *prologue);
+      if (!refusal.empty()) continue;
+    }
     shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
     products.push_back(*answer.product);
     areAllByEngine = areAllByEngine && answer.product->a.isByEngine && answer.product->b.isByEngine;

@@ -212,7 +212,7 @@ void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
   }
 }
 
-/// Odd multiples of 1 / 32: no zeros, of which kernels take roots.
+/// Odd multiples of 1 / 32: no zeros, by which kernels divide.
 double elementOf(size_t input, int64_t place) { return double(2 * ((place * 7 + int64_t(input) * 5 + place / 11) % 31) - 31) / 32; }
 
 /// A tensor in memory under its layout.
@@ -447,7 +447,8 @@ TEST_CASE("kernels of sm_90a make operands on load: slices of the copy engine in
   constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 2},
                                               {.schedule = cooperative, .tileM = 128, .tileN = 192, .stages = 2, .staging = 2},
                                               {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 1, .rasterM = 1}};
-  const samples::PrologueExtents several[] = {{.b = 2, .h = 1, .j = 40, .k = 72, .i = 72, .p = 16, .u = 72}, {.b = 1, .h = 2, .j = 9, .k = 65, .i = 67, .p = 17, .u = 70}};
+  const samples::PrologueExtents several[] = {{.b = 2, .h = 1, .j = 40, .k = 72, .i = 72, .p = 16, .u = 72},
+                                              {.b = 1, .h = 2, .j = 9, .k = 65, .i = 67, .p = 17, .u = 70}};
   std::vector<HopperSubject> subjects;
   for (const samples::PrologueExtents &extents : several)
     for (const DType type : {DType::f16, DType::bf16})

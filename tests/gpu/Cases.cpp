@@ -337,7 +337,8 @@ void addPrologues(Collector &collect) {
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue", kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (hopperProduct(kernel, views).product && hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(views.knobs), collect.device.sharedMemoryPerBlock).empty())
+          const auto &tile = std::get<HopperContractionKnobs>(views.knobs);
+          if (hopperProduct(kernel, views).product && hopperRefusal(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("prologue-views", kernel, dtype, views);
         }
       }

@@ -44,7 +44,8 @@ inline Kernel normalizedProjection(const PrologueExtents &e, DType type) {
   MadeContraction made("normalized_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
   const int x = made.input("x", "bji"), mean = made.input("mean", "bj", DType::f32), rstd = made.input("rstd", "bj", DType::f32);
   const int gamma = made.input("gamma", "i"), beta = made.input("beta", "i"), w = made.input("w", "iu");
-  const int centered = made.map("sub", "{0} - {1}", {x, mean}, "centered", "bji"), normal = made.map("mul", "{0} * {1}", {centered, rstd}, "normal", "bji");
+  const int centered = made.map("sub", "{0} - {1}", {x, mean}, "centered", "bji");
+  const int normal = made.map("mul", "{0} * {1}", {centered, rstd}, "normal", "bji");
   const int scaled = made.map("mul", "{0} * {1}", {normal, gamma}, "gained", "bji");
   return made.build(made.contract(made.map("add", "{0} + {1}", {scaled, beta}, "shifted", "bji"), w, "bji,iu->bju", "i"));
 }
@@ -68,13 +69,13 @@ inline Kernel castProjection(const PrologueExtents &e, DType type, DType stored)
   const int wide = made.map("cast", "{0}", {w}, "wide", "iu");
   return made.build(made.contract(x, made.map("mul", "{0} * {1}", {wide, scale}, "scaled", "iu"), "bji,iu->bju", "i", 0.5));
 }
-/// A function that is no number at zero, which is what lies beyond the end of k, and not zero either: |w| + shift. One shift a column.
-inline Kernel sizesProjection(const PrologueExtents &e, DType type) {
-  MadeContraction made("sizes_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
+/// A function that is no number at zero, which is what lies beyond the end of k, and not zero either: w / w * w + shift. One shift a
+/// column. Tests have no zeros in what divides.
+inline Kernel dividedProjection(const PrologueExtents &e, DType type) {
+  MadeContraction made("divided_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
   const int x = made.input("x", "bji"), w = made.input("w", "iu"), shift = made.input("shift", "u");
-  const int square = made.map("mul", "{0} * {1}", {w, w}, "square", "iu"), inverse = made.map("rsqrt", "weft::rsqrt({0})", {square}, "inverse", "iu");
-  const int size = made.map("mul", "{0} * {1}", {square, inverse}, "size", "iu");
-  return made.build(made.contract(x, made.map("add", "{0} + {1}", {size, shift}, "shifted", "iu"), "bji,iu->bju", "i"));
+  const int one = made.map("div", "{0} / {1}", {w, w}, "one", "iu"), again = made.map("mul", "{0} * {1}", {one, w}, "again", "iu");
+  return made.build(made.contract(x, made.map("add", "{0} + {1}", {again, shift}, "shifted", "iu"), "bji,iu->bju", "i"));
 }
 /// A scale before and a bias behind.
 inline Kernel scaledBiasedProjection(const PrologueExtents &e, DType type) {
@@ -89,7 +90,7 @@ inline std::vector<Kernel> madeContractions(const PrologueExtents &extents, DTyp
   const DType other = type == DType::f16 ? DType::bf16 : DType::f16;
   std::vector<Kernel> kernels = {normalizedProjection(extents, type), scaledContext(extents, type), recomposedContext(extents, type),
                                  castProjection(extents, type, DType::f32), castProjection(extents, type, DType::f8e4m3),
-                                 castProjection(extents, type, other), sizesProjection(extents, type)};
+                                 castProjection(extents, type, other), dividedProjection(extents, type)};
   if (withEpilogue) kernels.push_back(scaledBiasedProjection(extents, type));
   return kernels;
 }

@@ -54,8 +54,8 @@ std::vector<float> madeOperand(const Raw *made, const Function &make, const Tile
 
 template <typename T, typename Raw, Product product, Tile tile, bool isOfA, typename Function, typename PanelInput, typename VectorInput,
           typename PanelOutput, typename Epilogue>
-void contractionOfMade(Tensor<const Raw> made, Tensor<const T> other, Tensor<T> c, const Function &make, const PanelInput &panel, const VectorInput &vector,
-                       const PanelOutput &output, const Epilogue &epilogue) {
+void contractionOfMade(Tensor<const Raw> made, Tensor<const T> other, Tensor<T> c, const Function &make, const PanelInput &panel,
+                       const VectorInput &vector, const PanelOutput &output, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   using Making = MakingPlan<product, tile, isOfA>;
   using Out = Finish<PanelInput, VectorInput, PanelOutput, NoSums, Epilogue>;
