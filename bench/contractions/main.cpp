@@ -4,9 +4,10 @@
 //   burst       a pause, one graph, then a timed one: a cool card
 //   sustained   35 ms of the same kernel, then a timed graph: the power limit holds
 //
-// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues: see Epilogues.h.
+// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues, --prologues: see Epilogues.h, Prologues.h.
 #include "bench/contractions/Contender.h"
 #include "bench/contractions/Epilogues.h"
+#include "bench/contractions/Prologues.h"
 #include "bench/contractions/TimedGraph.h"
 #include "kernel/Error.h"
 
@@ -94,6 +95,7 @@ public:
     return finals(contenders, problem.shape);
   }
 
+  void prologues(DType dtype) { benchPrologues(dtype, rounds, printsEveryTile, library, stream); }
   void epilogues(DType dtype) { benchEpilogues(dtype, rounds, printsEveryTile, library, stream); }
 
   std::string title() const {
@@ -187,12 +189,14 @@ void buildAll(std::vector<Problem> &problems) {
     for (size_t i = 0; i < problem.emitted.size(); ++i) problem.built.push_back(std::move(*next++));
 }
 
-int runEpilogues(DType dtype, int rounds, bool printsEveryTile) {
+int runFused(DType dtype, int rounds, bool printsEveryTile, void (Bench::*run)(DType)) {
   Bench bench(rounds, true, printsEveryTile);
   fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
-  bench.epilogues(dtype);
+  (bench.*run)(dtype);
   return 0;
 }
+int runEpilogues(DType dtype, int rounds, bool printsEveryTile) { return runFused(dtype, rounds, printsEveryTile, &Bench::epilogues); }
+int runPrologues(DType dtype, int rounds, bool printsEveryTile) { return runFused(dtype, rounds, printsEveryTile, &Bench::prologues); }
 
 int run(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const std::vector<std::string> &names) {
   std::vector<Problem> problems;
@@ -237,6 +241,8 @@ int main(int argumentCount, char **arguments) {
   app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
   bool epilogues = false;
   app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
+  bool prologues = false;
+  app.add_flag("--prologues", prologues, "operands that are made on load, and a loop kernel of that before the product, instead of plain products");
   bool printsEveryTile = false;
   app.add_flag("--each", printsEveryTile, "every tile of ours, not the fastest alone");
   bool isInTurn = false;
@@ -244,6 +250,7 @@ int main(int argumentCount, char **arguments) {
   try {
     app.parse(argumentCount, arguments);
     if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile);
+    if (prologues) return weft::bench::runPrologues(*weft::parseDType(dtype), rounds, printsEveryTile);
     return weft::bench::run(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : int(weft::ErrorKind::badInput);

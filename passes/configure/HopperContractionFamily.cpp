@@ -36,6 +36,11 @@ constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of th
 
 bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
 
+/// Whether a prologue reads it, which has said what types it takes.
+bool isOfPrologue(const ContractionRegion &region, int value) {
+  return region.prologue && std::ranges::find(region.prologue->inputs, value, &PrologueInput::value) != region.prologue->inputs.end();
+}
+
 /// Operands of the product and the first output have one type, or operands are 8-bit floats and the first output is wider, or they are f32
 /// that is read as tf32; what else an epilogue reads and stores may be f32, too.
 std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
@@ -43,13 +48,13 @@ std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
   const DType type = types.c;
   for (const int value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
-    if (value != region.a && value != region.b && own != DType::f32 && !isHalf(own))
+    if (value != region.a && value != region.b && !isOfPrologue(region, value) && own != DType::f32 && !isHalf(own))
       return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
   }
   if (types.areFloat8()) return "";
   if (types.areTf32())
     return isHalf(type) || type == DType::f32 ? "" : fmt::format("a result of {}; f32, f16 and bf16 are taken of tf32", nameOf(type));
-  for (const int value : {region.a, region.b})
+  for (const int value : kernel.body[region.contraction].operands)
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
@@ -91,12 +96,12 @@ HopperContractionKnobs withPanels(HopperContractionKnobs tile, int tensors) {
 }
 
 /// With as few stages less as make room for panels and for the sums of other blocks, beside which two panels have to do.
-std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int splits, const Device &device) {
+std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int splits, bool isMade, const Device &device) {
   constexpr int fewestStages = 3;
   tile.splits = splits;
   if (splits > 1) tile.staging = std::min(tile.staging, 2);
   for (; tile.stages >= fewestStages; --tile.stages)
-    if (hopperKnobsRefusal(tile, device.sharedMemoryPerBlock).empty()) return tile;
+    if (hopperKnobsRefusal(tile, device.sharedMemoryPerBlock).empty() && hopperSharedBytes(tile, isMade) <= device.sharedMemoryPerBlock) return tile;
   return std::nullopt;
 }
 
@@ -109,8 +114,8 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
     if (readsPanels || stored > 1) one = withPanels(one, stored);
-    for (const int splits : region.sums.empty() ? splitsOf(product, one, device) : std::vector{1}) {
-      const auto candidate = fitted(one, splits, device);
+    for (const int splits : region.sums.empty() && !region.prologue ? splitsOf(product, one, device) : std::vector{1}) {
+      const auto candidate = fitted(one, splits, product.isAnyMade(), device);
       if (!candidate || !hopperTileRefusal(product, *candidate, epilogueRegisters).empty()) continue;
       if (std::string reason = hopperSumsRefusal(region, product, *candidate); !reason.empty()) refusal = std::move(reason);
       else priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
@@ -198,6 +203,10 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
       refusal = answer.refusal;
       continue;
     }
+    if (const auto &prologue = recognised.region->prologue) {
+      refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *prologue);
+      if (!refusal.empty()) continue;
+    }
     shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
     products.push_back(*answer.product);
     areAllByEngine = areAllByEngine && answer.product->a.isByEngine && answer.product->b.isByEngine;
@@ -214,7 +223,7 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
     refusal = addKnobs(product, *recognised.region, registers, readsPanels, stored, device, knobs);
   }
-  if (recognised.region->isPlain())
+  if (recognised.region->isPlain() && !recognised.region->prologue)
     for (const auto &[extents, product] : shapes) addNarrowKnobs(products, product, device, knobs);
   if (knobs.empty() && !refusal.empty()) return {.reason = std::move(refusal)};
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
