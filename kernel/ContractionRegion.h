@@ -91,8 +91,8 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
 
 /// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
 constexpr int64_t fragmentBlockSide = 16;
-/// Whether one Philox call draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout bits"), where a dropout runs over
-/// `axes` and rows and columns of the block run along these groups. With the groups exchanged two calls do; else every element takes
+/// Whether one mix of words draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout bits"), where a dropout runs over
+/// `axes` and rows and columns of the block run along these groups. With the groups exchanged two do; else every element takes
 /// one of its own.
 bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns);
 
