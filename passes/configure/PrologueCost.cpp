@@ -11,7 +11,9 @@ double makingSeconds(const Kernel &kernel, const HopperProduct &product, double 
   double flop = 0;
   for (size_t op = 0; op < contractionIndex(kernel).value(); ++op) flop += kernel.body[op].flop;
   const double perElement = flop / double(product.batch * (product.a.isMade ? product.m : product.n) * product.k);
-  const double instructions = (product.a.isMade ? m : n) * depth * (analytic::makingInstructions + analytic::instructionsPerFlop * perElement);
+  const bool isInPlace = product.a.isMade ? product.a.isByEngine : product.b.isByEngine;
+  const double moving = isInPlace ? analytic::makingInstructions : analytic::copyingInstructions;
+  const double instructions = (product.a.isMade ? m : n) * depth * (moving + analytic::instructionsPerFlop * perElement);
   return instructions / (device.fmaFlops / 2 / device.multiprocessors * share);
 }
 
