@@ -84,7 +84,8 @@ std::string footnotes(const runtime::Plan &plan) {
     text += fmt::format("{} kernels are of the placeholder family plain-contraction: correct everywhere, without tensor "
                         "cores\n", count);
   if (const auto count = uses("cublaslt"))
-    text += fmt::format("{} kernels are products of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n", count);
+    text += fmt::format("{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
+                        count == 1 ? std::string("1 kernel is a product") : fmt::format("{} kernels are products", count));
   text += verificationLines(plan);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
   return text;
