@@ -3,6 +3,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/HopperStrides.h"
 #include "kernel/HopperSums.h"
 
 #include <algorithm>
@@ -80,6 +81,7 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
   const NarrowSides sides = narrowSides(knobs);
   const HopperOperand &rows = sides.isAlongM ? product.a : product.b, &columns = sides.isAlongM ? product.b : product.a;
   if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats and tf32 take others";
+  if (product.hasSeveralStrides()) return "narrow tiles take one stride along each group of axes: take others where there are several";
   if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
   if (!columns.isAlongK())
@@ -91,9 +93,10 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
 
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
-/// takesOuterTf32: whether operands that are read as tf32 may be contiguous along their outer axis.
-HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool takesOuterTf32) {
+/// isOfWarps: operands that are read as tf32 may be contiguous along their outer axis, and each group has one stride.
+HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool isOfWarps) {
   const auto shape = matrixProduct(kernel, configuration);
+  if (!shape && !isOfWarps) return productOfSeveralStrides(kernel, configuration);
   if (!shape) return refused("the layouts map to no batched strided matrix product");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1) return refused("an extent is less than 1");
   if (std::max({shape->batch, shape->m, shape->n, shape->k}) > mostElements)
@@ -105,7 +108,7 @@ HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configu
   HopperProduct product{.isSwapped = !c.isRowMajor(), .batch = shape->batch, .m = shape->m, .n = shape->n, .k = shape->k};
   product.operandType = types.a;
   if (product.isSwapped && !c.isColumnMajor()) return refused("the result is contiguous along neither of its axes");
-  const bool takesOuter = !types.areFloat8() && (!types.areTf32() || takesOuterTf32);
+  const bool takesOuter = !types.areFloat8() && (!types.areTf32() || isOfWarps);
   const auto a = operandOf({shape->m, shape->strideAm, shape->k, shape->strideAk, takesOuter}, bytes);
   const auto b = operandOf({shape->n, shape->strideBn, shape->k, shape->strideBk, takesOuter}, bytes);
   if ((!a || !b) && !takesOuter)
@@ -201,6 +204,8 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result; };
   if (knobs.staging < 2 && panels > knobs.splits && std::any_of(recognised.region->inputs.begin(), recognised.region->inputs.end(), isWhole))
     return "1 staged panel for an epilogue that reads a tensor of the result's shape; 2 are needed";
+  if (answer.product->resultHasSeveralStrides() && !recognised.region->isPlain())
+    return "the result has several strides along a group of its axes; an epilogue takes one of one stride";
   if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
   const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
   for (const EpilogueSum &sum : recognised.region->sums)

@@ -1,8 +1,9 @@
 // One contraction as the skeleton kernel of sm_90a takes it (codegen/device/hopper_contraction.cuh): C is contiguous along n, A
 // and B each along k or along their outer axis; 8-bit floats and tf32 along k alone. A result that is contiguous along m is computed as
-// C^T = B^T A^T.
+// C^T = B^T A^T. Where groups of axes do not merge, the copy engine counts through their strides (kernel/HopperStrides.h).
 #pragma once
 
+#include "kernel/FactoredProduct.h"
 #include "kernel/LibraryProduct.h"
 
 #include <optional>
@@ -10,11 +11,14 @@
 
 namespace weft {
 
-/// Element strides of an operand along its outer axis (m or n), k and the batch; one of the first two is 1.
+/// Element strides of an operand along its outer axis (m or n), k and the batch; one of the first two is 1. Where a group has several
+/// strides these are the fastest, and all stand in the factors of the groups.
 struct HopperOperand {
   size_t input = 0;        ///< position in Kernel::inputs
   int64_t outer = 0, k = 0, batch = 0;
   bool isByEngine = true;  ///< whether the copy engine can load it: rows start at multiples of 16 bytes
+  GroupFactors outerFactors = {}, kFactors = {}, batchFactors = {};  ///< empty where each group has one stride
+  bool hasSeveralStrides() const { return !outerFactors.empty(); }
   bool isAlongK() const { return k == 1; }
   /// Elements from a row to the next.
   int64_t pitch() const { return isAlongK() ? outer : k; }
@@ -27,11 +31,15 @@ struct HopperProduct {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   HopperOperand a, b;
   int64_t strideCm = 0, batchStrideC = 0;
+  GroupFactors mFactors = {}, nFactors = {}, batchFactors = {};  ///< of C, as those of operands
   bool isByEngine = true;  ///< whether the copy engine can store C: elements of 16 bits alone
   DType operandType = DType::f16;  ///< of A, as the product reads it; B's is as wide
   bool operator==(const HopperProduct &) const = default;
   /// Whether every panel of C leaves by the copy engine, which clips columns at 16 bytes only.
   bool isWhollyByEngine() const { return isByEngine && n % 8 == 0; }
+  bool resultHasSeveralStrides() const { return !mFactors.empty(); }
+  /// Whether any of A, B and C has.
+  bool hasSeveralStrides() const { return a.hasSeveralStrides() || b.hasSeveralStrides() || resultHasSeveralStrides(); }
   /// Elements of k in a slice, whose rows are 128 bytes: 64 of 16 bits, 128 of 8, 32 of tf32.
   int64_t depth() const { return 128 / sizeOf(operandType); }
 };
@@ -41,7 +49,7 @@ struct HopperProductAnswer {
   std::string refusal = {};  ///< why there is none: names the operand and the limit
 };
 /// Under the layouts of a configuration, of operands and results of the types that the family takes. Rows that start at other
-/// addresses than multiples of 16 bytes take a slower path and are no refusal.
+/// addresses than multiples of 16 bytes take a slower path and are no refusal, unless a group of the operand has several strides.
 HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration);
 /// The same for products of a warp (ampere_contraction.cuh), which take tf32 in every order, too.
 HopperProductAnswer warpProduct(const Kernel &kernel, const Configuration &configuration);

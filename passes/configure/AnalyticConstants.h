@@ -93,6 +93,8 @@ constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
 constexpr double hopperShareOfMemory = 1.6;
 /// On the price of kernels whose blocks share k: others are preferred while few of them are measured.
 constexpr double hopperSplitUnmeasured = 1.05;
+/// On the price of kernels with several strides along a group of axes: where one stride will do it is preferred while none are measured.
+constexpr double hopperStridesUnmeasured = 1.05;
 /// Sums of what an epilogue computes: the last tile of a strip reads what the others left, over L2 (estimate). On the price of such
 /// kernels as on that of those whose blocks share k.
 constexpr double hopperSumSeconds = 1.5e-6, hopperSumsUnmeasured = 1.05;

@@ -21,6 +21,7 @@ struct ConfigurationSpace {
   std::vector<std::vector<Layout>> choices = {};  ///< per operand; the product of them; empty if `tuples` is used
   std::vector<LayoutTuple> tuples = {};
   std::vector<Knobs> knobs = {};
+  bool hasSeveralStrides = false;  ///< tuples of products with several strides along a group of axes (kernel/FactoredProduct.h)
 
   bool isEmpty() const { return knobs.empty() || (choices.empty() && tuples.empty()); }
 };
@@ -46,7 +47,14 @@ std::string contractionRefusal(const Kernel &kernel);
 /// epilogue and all outputs lie in the order of C's axes: one layout of theirs for each of C. Sorted by A, B, C, without duplicates.
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel);
 
-/// The spaces of all families that take the kernel, in the table's order; reasons of the others in `excluded`.
+/// What hopper-contraction takes besides: layouts under which one operand has several strides along a group of axes, in which a transpose
+/// would have to come first otherwise. One of A and B has, or both alike; C merges, and it and the operand that does have the batch slowest
+/// (ARCHITECTURE.md says why no others). Nothing where the family does not take the kernel or no such layout is legal.
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device);
+/// The layouts of it, legal or not, sorted as those of contractionTuples().
+std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel);
+
+/// The spaces of all families that take the kernel, but for severalStridesSpace(), in the table's order; reasons of the others in `excluded`.
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
                                                     std::vector<Exclusion> *excluded = nullptr);
 

@@ -66,6 +66,7 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
   if (partial > 0) cost.seconds = analytic::hopperSumsUnmeasured * (cost.seconds + analytic::hopperSumSeconds);
   if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUnmeasured;
   else if (knobs.schedule == HopperSchedule::narrow) cost.seconds *= analytic::hopperNarrowUnmeasured;
+  if (answer.product->hasSeveralStrides()) cost.seconds *= analytic::hopperStridesUnmeasured;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   return cost;
 }

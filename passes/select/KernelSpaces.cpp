@@ -40,7 +40,7 @@ double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space, 
   double count = 0;
   for (const MeasuredPoint &point : spaces.points) {
     const ConfigurationSpace &measured = *spaces.measured[static_cast<size_t>(point.space)];
-    if (measured.family != space.family) continue;
+    if (measured.family != space.family || point.hasSeveralStrides) continue;
     const bool isLibrary = space.family == familyOf(LibraryKnobs{});
     count += !isLibrary || tuples.insert(point.tuple).second ? 1 : 0;
   }
@@ -48,7 +48,7 @@ double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space, 
 }
 
 /// Rows become spaces of tuples, one a family.
-void addMeasured(const std::vector<PricedConfiguration> &rows, const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
+void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &rows, const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
   std::map<std::string_view, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
@@ -66,7 +66,9 @@ void addMeasured(const std::vector<PricedConfiguration> &rows, const std::set<Kn
     if (isNewTuple) target.tuples.push_back(std::move(layouts));
     const auto [knobs, isNewKnobs] = knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
     if (isNewKnobs) target.knobs.push_back(rowKnobs);
-    result.points.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds});
+    const bool hasSeveralStrides = std::holds_alternative<HopperContractionKnobs>(rowKnobs) && !matrixProduct(kernel, row.configuration);
+    result.points.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds,
+                             .hasSeveralStrides = hasSeveralStrides});
   }
   for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
@@ -142,11 +144,13 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optiona
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
   std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, model.device());
+  // Beside measurements these are offered by their own rows alone, and are no part of what waits for rows.
+  if (auto severalStrides = model.hasMeasurements() ? std::nullopt : severalStridesSpace(kernel, model.device())) spaces.push_back(std::move(*severalStrides));
   for (ConfigurationSpace &space : spaces) {
     if (softmax) combineSoftmax(kernel, *softmax, space);
     if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());
   }
-  addMeasured(model.measured(kernel), loopKnobs, result);
+  addMeasured(kernel, model.measured(kernel), loopKnobs, result);
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutRows(result, space, configurations);

@@ -84,7 +84,10 @@ public:
   void run() {
     space.kernel = kernel;
     space.name = kernel.name;
-    for (const ConfigurationSpace &family : configurationSpaces(kernel, model.device())) {
+    std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, model.device());
+    if (contractionValues(kernel))
+      if (auto severalStrides = severalStridesSpace(kernel, model.device())) spaces.push_back(std::move(*severalStrides));
+    for (const ConfigurationSpace &family : spaces) {
       if (family.family == familyOf(ViewKnobs{})) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
@@ -210,6 +213,7 @@ private:
     return true;
   }
 
+  bool hasSeveralStrides(const Place &place) const { return families[place.family].hasSeveralStrides; }
   bool isLibrary(const Place &place) const { return families[place.family].family == libraryFamily; }
 
   /// The places near the best, the best of those that meet the pins, and every transpose. A library's places are all kept:
@@ -218,16 +222,18 @@ private:
     if (places.empty()) return;
     const double limit = places.front().seconds * options.layoutFactor;
     std::vector<Place> kept;
-    size_t own = 0;
+    size_t own = 0, strided = 0;
     bool pinsMet = false;
     for (Place &place : places) {
-      const bool near = place.seconds <= limit && (isLibrary(place) || own < options.mostLayouts);
+      const bool hasRoom = hasSeveralStrides(place) ? strided < options.mostStrided : own < options.mostLayouts;
+      const bool near = place.seconds <= limit && (isLibrary(place) || hasRoom);
       const bool firstPinned = !pinsMet && meetsPins(place.tuple);
       const bool transpose = isTranspose(place.tuple);
       if (!near && !firstPinned && !transpose) continue;
       if (isOfKeptForm(place)) continue;
       pinsMet = pinsMet || meetsPins(place.tuple);
-      own += isLibrary(place) || transpose ? 0 : 1;
+      if (hasSeveralStrides(place)) ++strided;
+      else own += isLibrary(place) || transpose ? 0 : 1;
       kept.push_back(std::move(place));
     }
     places = std::move(kept);
