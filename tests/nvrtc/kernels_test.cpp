@@ -8,10 +8,12 @@
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
 #include "runtime/Build.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -356,4 +358,29 @@ TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, r
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(40, 1);
+}
+
+TEST_CASE("contractions with several strides along a group of axes") {
+  const std::map<char, int64_t> large{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
+      odd{{'b', 3}, {'h', 5}, {'i', 1000}, {'j', 192}, {'k', 328}, {'p', 64}, {'w', 7}};
+  Batch batch;
+  size_t strided = 0, turn = 0;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const auto &extents : {large, odd}) {
+      std::vector<Kernel> kernels = {samples::stridedProjection(extents, dtype)};
+      for (const samples::StridedProduct &product : samples::stridedProducts) kernels.push_back(samples::stridedKernel(product, extents, dtype));
+      for (const Kernel &kernel : kernels) {
+        const auto space = severalStridesSpace(kernel, findDevice("h200"));
+        REQUIRE(space);
+        for (const size_t step : {size_t(0), space->knobs.size() / 2}) {
+          const Configuration configuration = samples::stridedConfiguration(kernel, space->knobs[(turn++ + step) % space->knobs.size()]);
+          INFO(fmt::to_string(turn));
+          REQUIRE(hopperProduct(kernel, configuration).refusal == "");
+          strided += hopperProduct(kernel, configuration).product->hasSeveralStrides() ? 1 : 0;
+          batch.add(fmt::format("strides {} {}", kernel.name, std::get<std::string>(kernel.body[0].attributes.at("spec"))), kernel, configuration, "sm_90a");
+        }
+      }
+    }
+  CHECK(strided == turn);
+  batch.buildAndCheck(80, 1);
 }
