@@ -29,7 +29,7 @@ struct HopperOperand {
 struct HopperProduct {
   bool isSwapped = false;  ///< its A is the contraction's B
   int64_t batch = 1, m = 1, n = 1, k = 1;
-  HopperOperand a, b;
+  HopperOperand a = {}, b = {};
   int64_t strideCm = 0, batchStrideC = 0;
   GroupFactors mFactors = {}, nFactors = {}, batchFactors = {};  ///< of C, as those of operands
   bool isByEngine = true;  ///< whether the copy engine can store C: elements of 16 bits alone

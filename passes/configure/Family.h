@@ -57,6 +57,8 @@ std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel);
 /// The spaces of all families that take the kernel, but for severalStridesSpace(), in the table's order; reasons of the others in `excluded`.
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
                                                     std::vector<Exclusion> *excluded = nullptr);
+/// The same with severalStridesSpace() behind them, where there is one.
+std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &device);
 
 /// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them: a vector that no operand can use is the
 /// scalar kernel in disguise; narrow tiles of sm_90a take some orientations alone.

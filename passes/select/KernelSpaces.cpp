@@ -143,9 +143,8 @@ Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const Kernel
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optional<BlockCombine> softmax) {
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
-  std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, model.device());
-  // Beside measurements these are offered by their own rows alone, and are no part of what waits for rows.
-  if (auto severalStrides = model.hasMeasurements() ? std::nullopt : severalStridesSpace(kernel, model.device())) spaces.push_back(std::move(*severalStrides));
+  // Beside measurements, layouts with several strides along a group are offered by their own rows alone, and are no part of what lacks rows.
+  std::vector<ConfigurationSpace> spaces = model.hasMeasurements() ? configurationSpaces(kernel, model.device()) : everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
     if (softmax) combineSoftmax(kernel, *softmax, space);
     if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());

@@ -20,6 +20,7 @@ inline constexpr StridedProduct stridedProducts[] = {
     {"bhjp", "bji", "hpi", "columns (h,p) and k (b,j) of A along its outer axis"},
     {"bji", "bhjp", "ihp", "the same of B"},
     {"wbhjp", "whpi", "wbji", "five strides"},
+    {"wjbp", "ip", "bjwi", "rows (b,j,w) of A, three strides"},
     {"bji", "hpi", "bhjp", "rows (b,j) and columns (h,p) of C"},
     {"bhjk", "bhkp", "bjhp", "members (b,h) of C"},
     {"bjhp", "bkhp", "bjhk", "members (b,h) of all"},

@@ -84,10 +84,7 @@ public:
   void run() {
     space.kernel = kernel;
     space.name = kernel.name;
-    std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, model.device());
-    if (contractionValues(kernel))
-      if (auto severalStrides = severalStridesSpace(kernel, model.device())) spaces.push_back(std::move(*severalStrides));
-    for (const ConfigurationSpace &family : spaces) {
+    for (const ConfigurationSpace &family : everySpace(kernel, model.device())) {
       if (family.family == familyOf(ViewKnobs{})) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);

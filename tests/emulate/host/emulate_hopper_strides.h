@@ -3,7 +3,7 @@
 // hopper_strides.cuh when WEFT_EMULATE is defined.
 #pragma once
 
-#include "emulate_hopper_contraction.h"
+#include "weft/hopper_contraction.cuh"
 
 namespace weft::hopper {
 
