@@ -4,9 +4,10 @@
 //   burst       a pause, one graph, then a timed one: a cool card
 //   sustained   35 ms of the same kernel, then a timed graph: the power limit holds
 //
-// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues: see Epilogues.h.
+// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues: see Epilogues.h; --strides: see Strides.h.
 #include "bench/contractions/Contender.h"
 #include "bench/contractions/Epilogues.h"
+#include "bench/contractions/Strides.h"
 #include "bench/contractions/TimedGraph.h"
 #include "kernel/Error.h"
 
@@ -94,6 +95,7 @@ public:
     return finals(contenders, problem.shape);
   }
 
+  void strides(DType dtype) { benchStrides(dtype, rounds, printsEveryTile, library, stream); }
   void epilogues(DType dtype) { benchEpilogues(dtype, rounds, printsEveryTile, library, stream); }
 
   std::string title() const {
@@ -194,6 +196,13 @@ int runEpilogues(DType dtype, int rounds, bool printsEveryTile) {
   return 0;
 }
 
+int runStrides(DType dtype, int rounds, bool printsEveryTile) {
+  Bench bench(rounds, true, printsEveryTile);
+  fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
+  bench.strides(dtype);
+  return 0;
+}
+
 int run(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const std::vector<std::string> &names) {
   std::vector<Problem> problems;
   for (const Shape &shape : shapes) {
@@ -237,6 +246,8 @@ int main(int argumentCount, char **arguments) {
   app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
   bool epilogues = false;
   app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
+  bool strides = false;
+  app.add_flag("--strides", strides, "products with several strides along a group of axes, and transposes before those of one, instead of plain products");
   bool printsEveryTile = false;
   app.add_flag("--each", printsEveryTile, "every tile of ours, not the fastest alone");
   bool isInTurn = false;
@@ -244,6 +255,7 @@ int main(int argumentCount, char **arguments) {
   try {
     app.parse(argumentCount, arguments);
     if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile);
+    if (strides) return weft::bench::runStrides(*weft::parseDType(dtype), rounds, printsEveryTile);
     return weft::bench::run(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : int(weft::ErrorKind::badInput);
