@@ -281,10 +281,23 @@ private:
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
+    if (knobs.streams != 0) return callStreams(finish);
     const std::string sums = sumsText();
     program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), outputText(), sums, finish)));
+  }
+
+  /// With device memory for the sums of tiles that blocks share.
+  void callStreams(const std::string &finish) {
+    std::ranges::replace(program.headers, std::string("weft/hopper_contraction.cuh"), std::string("weft/hopper_streams.cuh"));
+    std::ranges::sort(program.headers);
+    const std::string partials = names.claim(results[0].name + "_partials"), elements = elementsText();
+    program.globals.push_back({.kind = Statement::Kind::declare,
+                               .type = fmt::format("weft::hopper::StreamPartials<{}, {}, {}>", shape, tile, hopperBlocks(product, knobs)), .name = partials});
+    program.body.push_back(evaluate(fmt::format("weft::hopper::streamedContraction<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape, tile,
+                                                hopperBlocks(product, knobs), tensors[product.a.input].text(), tensors[product.b.input].text(),
+                                                results[0].text(), partials, finish)));
   }
 
   std::string panelText() const {

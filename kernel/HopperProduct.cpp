@@ -91,6 +91,22 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
   return "";
 }
 
+/// Where tiles are many, or whole waves of them, blocks that share some have nothing to gain.
+std::string streamRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, bool isPlain) {
+  constexpr int64_t mostWaves = 4, fewestSlices = 2;
+  const int64_t tiles = hopperTiles(product, knobs), slices = tiles * hopperSlices(product);
+  if (!isPlain) return "equal runs of slices have no epilogue: take others where something follows the product";
+  if (!product.a.isByEngine || !product.b.isByEngine) return "equal runs of slices take operands whose rows start at multiples of 16 bytes";
+  if (tiles % knobs.blocks == 0 || tiles > mostWaves * knobs.blocks)
+    return fmt::format("equal runs of slices of {} tiles for {} blocks; at most {} for each are taken, in no whole waves", tiles, knobs.blocks, mostWaves);
+  if (slices < fewestSlices * knobs.blocks)
+    return fmt::format("equal runs of {} slices for {} blocks; each takes {} at least", slices, knobs.blocks, fewestSlices);
+  if (slices > mostElements) return fmt::format("equal runs of {} slices; the limit is {}", slices, mostElements);
+  if (const int64_t bytes = hopperStreamBytes(product, knobs); bytes > streamPartialsLimit)
+    return fmt::format("{} bytes of sums of tiles that blocks share; a kernel keeps {} for itself: take smaller tiles or fewer blocks", bytes, streamPartialsLimit);
+  return "";
+}
+
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
 /// isOfWarps: operands that are read as tf32 may be contiguous along their outer axis, and each group has one stride.
@@ -164,7 +180,14 @@ int64_t hopperSlices(const HopperProduct &product) {
   return (product.k + product.depth() - 1) / product.depth();
 }
 
+int64_t hopperStreamBytes(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  constexpr int64_t places = 2, consumers = 2, counterBytes = 4;
+  if (knobs.streams == 0) return 0;
+  return hopperBlocks(product, knobs) * places * knobs.tileM * knobs.tileN * 4 + hopperTiles(product, knobs) * consumers * counterBytes;
+}
+
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  if (knobs.streams != 0) return knobs.blocks;
   const int64_t tiles = hopperTiles(product, knobs);
   const bool isPersistent = knobs.splits == 1 && knobs.schedule != HopperSchedule::narrow;
   return isPersistent ? std::min<int64_t>(tiles, knobs.blocks) : tiles * knobs.splits;
@@ -177,6 +200,8 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes {} at least", product.k, knobs.splits, product.depth());
   if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
+  if (knobs.streams != 0)
+    if (std::string reason = streamRefusal(product, knobs, epilogueRegisters == 0); !reason.empty()) return reason;
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine;
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
@@ -184,7 +209,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   constexpr int ownRegisters = 24;
   const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
   const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
-  if (knobs.splits > 1 && sums > 128)
+  if ((knobs.splits > 1 || knobs.streams != 0) && sums > 128)
     return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);
   if (sums + ownRegisters + epilogueRegisters > registers)
     return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
@@ -237,6 +262,9 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
     return "less than 2 stages, or less than 1 staged panel, raster or block";
   if (knobs.splits != 1 && knobs.splits != 2 && knobs.splits != 4 && knobs.splits != 8)
     return fmt::format("k over {} blocks; clusters of 1, 2, 4 and 8 are taken", knobs.splits);
+  if (knobs.streams != 0 && knobs.streams != 1) return fmt::format("streams of {}; 0 and 1 are taken", knobs.streams);
+  if (knobs.streams != 0 && (knobs.schedule != HopperSchedule::cooperative || knobs.splits != 1))
+    return "equal runs of slices in ping-pong tiles, or with k over several blocks; cooperative tiles with k in one block are taken";
   if (const int64_t bytes = hopperSharedBytes(knobs); bytes > sharedMemoryPerBlock)
     return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
   return "";

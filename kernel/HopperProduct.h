@@ -76,9 +76,12 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
 int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
 /// Tiles of C over all members of the batch.
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs);
+/// Device memory of the kernel's module for the sums of tiles that blocks share; 0 where they share none (streams).
+int64_t hopperStreamBytes(const HopperProduct &product, const HopperContractionKnobs &knobs);
+inline constexpr int64_t streamPartialsLimit = int64_t(64) << 20;  ///< bytes of it (a choice)
 /// Slices of k.
 int64_t hopperSlices(const HopperProduct &product);
-/// Of the grid: a cluster for every tile where k is split, a block for every narrow tile, else as many as have a tile.
+/// Of the grid: a cluster for every tile where k is split, a block for every narrow tile, else as many as have a tile, or a run of slices.
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs);
 /// Threads of a block.
 int hopperThreads(const HopperContractionKnobs &knobs);

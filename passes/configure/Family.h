@@ -54,6 +54,10 @@ std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, cons
 /// The layouts of it, legal or not, sorted as those of contractionTuples().
 std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel);
 
+/// Tiles whose slices blocks share in equal runs (HopperContractionKnobs::streams), for a contraction under layouts of hopper-contraction, best
+/// first by the model. No space has them: they are measured (`weft profile`) and chosen by their rows.
+std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts, const Device &device);
+
 /// The spaces of all families that take the kernel, but for severalStridesSpace(), in the table's order; reasons of the others in `excluded`.
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
                                                     std::vector<Exclusion> *excluded = nullptr);

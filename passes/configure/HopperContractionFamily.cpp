@@ -259,4 +259,20 @@ std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, cons
                             .knobs = {knobs.begin(), knobs.end()}, .hasSeveralStrides = true};
 }
 
+std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts, const Device &device) {
+  const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, HopperContractionKnobs{}));
+  std::vector<std::pair<double, HopperContractionKnobs>> priced;
+  for (HopperContractionKnobs one : tiles) {
+    one.schedule = cooperative, one.streams = 1, one.blocks = device.multiprocessors;
+    const auto tile = fitted(one, 1, device);
+    if (!answer.product || !tile || !hopperTileRefusal(*answer.product, *tile, epilogueRegisters(kernel, contractionRegion(kernel).region.value())).empty()) continue;
+    priced.emplace_back(hopperTensorSeconds(*answer.product, *tile, device), *tile);
+  }
+  std::ranges::sort(priced);
+  std::vector<HopperContractionKnobs> result;
+  for (const auto &[seconds, tile] : priced)
+    if (std::ranges::find(result, tile) == result.end()) result.push_back(tile);
+  return result;
+}
+
 }  // namespace weft

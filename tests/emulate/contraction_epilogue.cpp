@@ -350,7 +350,7 @@ void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host) 
     }
   }
   const emulate::GuardedBuffer dynamic(size_t(subject.emitted.launch.sharedBytes));
-  const emulate::Grid grid{.blocks = {3, 1, 1}, .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
+  const emulate::Grid grid{.blocks = {subject.tile().streams ? subject.tile().blocks : 3, 1, 1}, .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
                            .shared = host.shared, .dynamicShared = dynamic.bytes()};
   std::vector<std::vector<std::byte>> first;
   for (const emulate::Schedule schedule : {emulate::Schedule::ascending, emulate::Schedule::descending}) {
@@ -473,4 +473,38 @@ TEST_CASE("kernels of sm_90a load and store tensors with several strides along a
     checkHopper(subjects[i], library.kernel(i));
   }
   CHECK(strided > subjects.size() / 2);
+}
+
+/// Runs of slices that end inside of tiles: one tile for all blocks, tiles that two or three blocks share, blocks with whole tiles in between.
+TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, whoever is last") {
+  using enum HopperSchedule;
+  struct Case {
+    int64_t b, m, n, k;
+    HopperContractionKnobs tile;
+  };
+  const auto tile = [](int m, int n, int blocks) {
+    return HopperContractionKnobs{.schedule = cooperative, .tileM = m, .tileN = n, .stages = 2, .staging = 2, .rasterM = 2, .blocks = blocks, .streams = 1};
+  };
+  const Case cases[] = {{1, 100, 120, 1000, tile(128, 128, 5)}, {1, 300, 200, 200, tile(128, 128, 5)}, {1, 300, 200, 264, tile(128, 128, 4)},
+                        {3, 130, 72, 320, tile(128, 128, 4)},   {1, 520, 136, 136, tile(256, 64, 7)},  {1, 129, 260, 136, tile(128, 256, 3)},
+                        {2, 200, 331, 192, tile(128, 64, 11)}};
+  std::vector<HopperSubject> subjects;
+  for (const Case &one : cases)
+    for (const bool isScaled : {false, true}) {
+      Kernel kernel = samples::contractKernel({{'b', one.b}, {'k', one.k}, {'m', one.m}, {'n', one.n}}, "bmk", "bnk", isScaled ? "bnm" : "bmn");
+      if (isScaled) kernel.body[0].attributes["scale"] = 0.125;
+      HopperSubject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, one.tile)};
+      if (!hopperRefusal(kernel, subject.configuration, one.tile, findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+      subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+      CHECK(subject.emitted.launch.grid[0] == one.tile.blocks);
+      subjects.push_back(std::move(subject));
+    }
+  CHECK(subjects.size() >= 11);
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("hopper_streams", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], library.kernel(i));
+  }
 }

@@ -67,6 +67,14 @@ Golden hopperStridesGolden(bool isOfResult) {
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// The gradient of a projection's weights: 192 tiles for 132 blocks, which take equal runs of their slices.
+Golden hopperStreamsGolden() {
+  Kernel kernel = samples::contractKernel({{'i', 1024}, {'m', 4096}, {'u', 3072}}, "mi", "mu", "iu");
+  kernel.name = "d_w";
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2, .streams = 1};
+  return {"d_w_hopper_streams_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// A few rows times a large matrix: four blocks share k of a tile.
 Golden hopperSplitGolden() {
   Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk", "nk", "mn");
@@ -184,6 +192,7 @@ std::vector<Golden> goldens() {
       hopperGolden(false),
       hopperGolden(true),
       hopperSplitGolden(),
+      hopperStreamsGolden(),
       hopperStridesGolden(false),
       hopperStridesGolden(true),
       hopperNarrowGolden(false),

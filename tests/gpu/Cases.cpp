@@ -369,6 +369,40 @@ void addStrides(Collector &collect) {
   }
 }
 
+/// Runs of slices that end inside of tiles: every tile in every orientation, one tile for all blocks and several tiles a block, clipped
+/// tiles, members of a batch, a factor, results whose rows start anywhere, and operands with several strides along a group.
+void addStreams(Collector &collect) {
+  using enum HopperSchedule;
+  struct Extents {
+    int64_t b, m, n, k;
+    int blocks;
+  };
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = cooperative, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 4, .staging = 2, .rasterM = 2},
+                                              {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .staging = 2},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 8, .staging = 2, .rasterM = 3},
+                                              {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 4, .staging = 1}};
+  const auto add = [&](const Kernel &kernel, DType dtype, Configuration one, HopperContractionKnobs tile, int blocks) {
+    tile.streams = 1, tile.blocks = blocks;
+    one.knobs = tile;
+    if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty()) collect.add("streams", kernel, dtype, one);
+  };
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const Extents &one : {Extents{1, 1024, 3072, 4096, 132}, {1, 2640, 2304, 768, 132}, {1, 520, 520, 8192, 132}, {1, 300, 1000, 520, 13}, {1, 129, 200, 1003, 7},
+                               {3, 200, 331, 640, 31}, {1, 100, 120, 4096, 29}, {5, 333, 264, 72, 11}, {1, 4096, 1024, 1024, 100}}) {
+      for (const auto &[a, b, c] : {std::tuple("bmk", "bnk", "bmn"), {"bmk", "bkn", "bmn"}, {"bkm", "bnk", "bnm"}, {"bkm", "bkn", "bmn"}}) {
+        Kernel kernel = typed(samples::contractKernel({{'b', one.b}, {'m', one.m}, {'n', one.n}, {'k', one.k}}, a, b, c), dtype);
+        if (one.b == 3) kernel.body[0].attributes["scale"] = 0.125;
+        for (const HopperContractionKnobs &tile : tiles) add(kernel, dtype, samples::stridedConfiguration(kernel, tile), tile, one.blocks);
+      }
+    }
+  const std::map<char, int64_t> layer{{'b', 3}, {'h', 5}, {'i', 1000}, {'j', 192}, {'k', 328}, {'p', 64}, {'w', 2}};
+  for (const samples::StridedProduct &product : samples::stridedProducts) {
+    const Kernel kernel = samples::stridedKernel(product, layer);
+    for (const int blocks : {17, 132}) add(kernel, DType::f16, samples::stridedConfiguration(kernel, tiles[0]), tiles[0], blocks);
+  }
+}
+
 /// Views have rows of operands and results that start anywhere, or at 16 bytes with gaps between them.
 void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &types, const Configuration &configuration, int64_t padding) {
   const Configuration views = emulate::asViews(kernel, configuration, padding);
@@ -514,6 +548,7 @@ void addContractions(Collector &collect) {
   addFused(collect);
   addSums(collect);
   addStrides(collect);
+  addStreams(collect);
   addFloat8(collect);
   addTf32(collect);
   addTf32Tiles(collect);

@@ -384,3 +384,24 @@ TEST_CASE("contractions with several strides along a group of axes") {
   CHECK(strided == turn);
   batch.buildAndCheck(80, 1);
 }
+
+TEST_CASE("contractions whose blocks take equal runs of slices") {
+  Batch batch;
+  size_t tiles = 0;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const auto &[a, b, c] : {std::tuple("mk", "nk", "mn"), {"mk", "kn", "nm"}, {"km", "nk", "mn"}, {"km", "kn", "mn"}})
+      for (const auto &extents : {std::map<char, int64_t>{{'m', 1024}, {'n', 3072}, {'k', 4096}}, {{'m', 2640}, {'n', 2308}, {'k', 776}}}) {
+        Kernel kernel = samples::contractKernel(extents, a, b, c);
+        for (Value &value : kernel.values) value.dtype = dtype;
+        if (tiles % 2 == 1) kernel.body[0].attributes["scale"] = 0.125;
+        const Configuration configuration = samples::stridedConfiguration(kernel, HopperContractionKnobs{});
+        for (const HopperContractionKnobs &tile : streamedTiles(kernel, {rowMajor(2), rowMajor(2), rowMajor(2)}, findDevice("h200"))) {
+          Configuration one = configuration;
+          one.knobs = tile;
+          batch.add("streams", kernel, one, "sm_90a");
+          ++tiles;
+        }
+      }
+  CHECK(tiles > 20);
+  batch.buildAndCheck(20, 1);
+}

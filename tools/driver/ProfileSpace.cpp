@@ -240,7 +240,7 @@ private:
     best = places.front().seconds;
     for (const Place &place : places)
       if (isLibrary(place)) addLibraryProduct(place);
-      else addItems(place);
+      else addItems(place), addStreams(place);
     const auto own = std::find_if(places.begin(), places.end(), [&](const Place &place) { return !isLibrary(place); });
     if (own != places.end()) addEveryReduction(*own);
   }
@@ -287,6 +287,19 @@ private:
       if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) && ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure) continue;
       ++taken;
       addItem(toConfiguration(kernel, place.tuple, family.knobs[knobs]), seconds);
+    }
+  }
+
+  /// What no space has, of a contraction alone: the two best tiles whose slices blocks share.
+  void addStreams(const Place &place) {
+    constexpr size_t most = 2;
+    const std::string &family = families[place.family].family;
+    if (family != familyOf(HopperContractionKnobs{}) || !isTimedAsProduct(kernel, family)) return;
+    const std::vector<HopperContractionKnobs> tiles = streamedTiles(kernel, place.tuple, model.device());
+    for (size_t i = 0; i < std::min(most, tiles.size()); ++i) {
+      Configuration configuration = toConfiguration(kernel, place.tuple, tiles[i]);
+      const double seconds = model.cost(kernel, configuration).seconds;
+      if (seconds <= place.seconds * options.knobFactor) addItem(std::move(configuration), seconds);
     }
   }
 
