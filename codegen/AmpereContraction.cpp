@@ -1,11 +1,15 @@
-// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh, for f32 that is
-// read as tf32 in ampere_tf32.cuh; the program names extents, strides and the tile, and calls it.
+// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh, for f32
+// that is read as tf32 in ampere_tf32.cuh, for operands that are made on load in ampere_prologue.cuh; the program names extents,
+// strides and the tile, says how an operand is made, and calls it.
+#include "codegen/ContractionPrologue.h"
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
 #include "kernel/AmpereTile.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace weft::codegen {
@@ -14,11 +18,19 @@ namespace {
 constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from sm_80 on
 
 HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) {
-  if (!contractionValues(kernel) || kernel.body.size() != 1)
-    throw Error::unsupported("kernel '{}': a contraction of warps takes one contraction of two operands and nothing else", kernel.name);
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  if (!recognised.region) throw Error::unsupported("kernel '{}': no contraction of warps: {}", kernel.name, recognised.refusal);
+  if (!recognised.region->isPlain())
+    throw Error::unsupported("kernel '{}': a contraction of warps takes one contraction of two operands, and nothing behind it", kernel.name);
   const ProductTypes types = productTypes(kernel);
-  for (const Value &value : kernel.values)
-    if (value.dtype != DType::f16 && value.dtype != DType::bf16 && !(types.areTf32() && value.dtype == DType::f32))
+  const ContractionRegion &region = *recognised.region;
+  const BodyOp &contraction = kernel.body[region.contraction];
+  if (region.prologue)
+    if (const std::string reason = prologueLayoutRefusal(kernel, configuration, *region.prologue); !reason.empty())
+      throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  for (const int index : {contraction.operands[0], contraction.operands[1], kernel.outputs[0]})
+    if (const Value &value = kernel.values[size_t(index)];
+        value.dtype != DType::f16 && value.dtype != DType::bf16 && !(types.areTf32() && value.dtype == DType::f32))
       throw Error::unsupported("kernel '{}': '{}' is {}; f16, bf16, and f32 at precision tf32 are taken", kernel.name, value.name, nameOf(value.dtype));
   const HopperProductAnswer answer = warpProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
@@ -34,12 +46,12 @@ class AmpereLowering {
 public:
   AmpereLowering(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs)
       : kernel(kernel), configuration(configuration), knobs(knobs), product(checkedProduct(kernel, configuration, knobs)),
-        groups(contractionGroups(kernel, *contractionValues(kernel))),
+        region(contractionRegion(kernel).region.value()), groups(contractionGroups(kernel, {region.a, region.b, region.c})),
         isTf32(productTypes(kernel).areTf32()), type(cudaNameOf(kernel.values[size_t(kernel.outputs[0])].dtype)) {}
 
   Program run() {
     program.entry = names.claim(kernel.name);
-    program.headers = {isTf32 ? "weft/ampere_tf32.cuh" : "weft/ampere_contraction.cuh"};
+    program.headers = {isTf32 ? "weft/ampere_tf32.cuh" : region.prologue ? "weft/ampere_prologue.cuh" : "weft/ampere_contraction.cuh"};
     nameAxes();
     nameTensors();
     describeProduct();
@@ -67,8 +79,10 @@ private:
 
   void nameTensors() {
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-      inputs.push_back(names.claim(kernel.values[size_t(kernel.inputs[i])].name));
-      program.parameters.push_back({.kind = Parameter::Kind::input, .index = int(i), .name = inputs.back(), .type = type});
+      const Value &value = kernel.values[size_t(kernel.inputs[i])];
+      inputs.push_back(names.claim(value.name));
+      program.parameters.push_back(
+          {.kind = Parameter::Kind::input, .index = int(i), .name = inputs.back(), .type = std::string(cudaNameOf(value.dtype))});
     }
     result = names.claim(kernel.values[size_t(kernel.outputs[0])].name);
     program.parameters.push_back({.kind = Parameter::Kind::output, .index = 0, .name = result, .type = type});
@@ -110,7 +124,7 @@ private:
     return configuration.outputs[0].alignment % (2 * sizeOf(DType::f32)) == 0 && product.strideCm % 2 == 0 && product.batchStrideC % 2 == 0;
   }
 
-  double factor() const { return numberOf(kernel.body[0], "scale", 1.0); }
+  double factor() const { return numberOf(kernel.body[region.contraction], "scale", 1.0); }
 
   void callSkeleton() {
     program.body.push_back(evaluate(fmt::format("static_assert(weft::ampere::{}<{}, {}>::sharedBytes == {})", isTf32 ? "Tf32Plan" : "Plan", shape,
@@ -124,15 +138,36 @@ private:
                               .name = epilogue,
                               .body = {loop(e, "8", 0, {assign(fmt::format("{}[{}]", sums, e), fmt::format("{}[{}] * {}", sums, e, scale))})}});
     }
-    const std::string function = isTf32 ? "tf32Contraction<" : fmt::format("contraction<{}, ", type);
+    const std::string making = region.prologue ? addPrologue() : "";
+    const std::string function = isTf32 ? "tf32Contraction<" : fmt::format("{}<{}, ", region.prologue ? "contractionOfMade" : "contraction", type);
     program.body.push_back(evaluate(fmt::format("weft::ampere::{}{}, {}>({}, {}, {}, {})", function, shape, tile,
-                                                inputs[product.a.input], inputs[product.b.input], result, epilogue)));
+                                                sourceText(product.a, making), sourceText(product.b, making), result, epilogue)));
+  }
+
+  /// The function that makes the operand; returns its name.
+  std::string addPrologue() {
+    const HopperOperand &operand = product.a.isMade ? product.a : product.b;
+    const std::string making = names.claim("make");
+    PrologueText text = prologueText({.kernel = kernel, .configuration = configuration, .prologue = *region.prologue, .names = names, .axes = axes,
+                                      .inputs = inputs, .outerExtent = shape + (product.a.isMade ? ".m" : ".n"), .kExtent = shape + ".k",
+                                      .isAlongK = operand.isAlongK()});
+    program.headers.insert(program.headers.end(), text.headers.begin(), text.headers.end());
+    std::ranges::sort(program.headers);
+    program.constants.insert(program.constants.end(), text.constants.begin(), text.constants.end());
+    program.body.insert(program.body.end(), text.before.begin(), text.before.end());
+    program.body.push_back({.kind = Statement::Kind::function, .type = text.arguments, .name = making, .body = std::move(text.body)});
+    return making;
+  }
+
+  std::string sourceText(const HopperOperand &operand, const std::string &making) const {
+    return operand.isMade ? fmt::format("weft::madeOf({}, {})", inputs[operand.input], making) : inputs[operand.input];
   }
 
   const Kernel &kernel;
   const Configuration &configuration;
   const AmpereContractionKnobs &knobs;
   const HopperProduct product;
+  const ContractionRegion region;
   const ContractionGroups groups;
   const bool isTf32;
   const std::string type;

@@ -234,7 +234,7 @@ private:
     return name;
   }
 
-  /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one Philox call for the eight elements where
+  /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one mix of words for the eight elements where
   /// the last two logical axes are the fastest of the fragment's columns and rows, two where they are so in the other order,
   /// else one an element.
   std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
@@ -251,7 +251,7 @@ private:
     const std::string stream = argument(Parameter::Kind::dropoutStream, index);
     const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
                                            fmt::format("{} of 65536 draws", p));
-    const std::string scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+    const std::string scale = keepScale(p);
     const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
     const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()), isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
     const auto indexOf = [&](size_t fromEnd) {
@@ -262,10 +262,20 @@ private:
     if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
     const std::string place = fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
-    if (!isWhole) return fmt::format("weft::kept({}) ? {} * {} : 0.0f", place, x, scale);
+    if (!isWhole) return fmt::format("(weft::kept({}) ? {} : 0.0f) * {}", place, x, scale);
     const std::string kept = context.names.claim("kept");
     loads.push_back(declare("const auto", kept, fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
-    return fmt::format("{}.at({}) ? {} * {} : 0.0f", kept, e, x, scale);
+    return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
+  }
+
+  /// Behind the choice of what is kept, where a sum that follows takes the product in. The compiler would pull a constant forward.
+  std::string keepScale(double p) {
+    const std::string value = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+    const auto [found, isNew] = keepScales.try_emplace(value);
+    if (!isNew) return found->second;
+    found->second = context.names.claim("scaleOfKept");
+    result.prologue.push_back(declare("const float", found->second, fmt::format("weft::opaque({})", value)));
+    return found->second;
   }
 
   std::string outerText(const std::vector<int> &own, bool ofElement) {
@@ -328,7 +338,7 @@ private:
   const MatrixProduct strides;
   std::vector<std::string> reference;  ///< per value: the expression that names an element of it
   std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key, second, summed;
-  std::map<std::string, std::string> constantNames;
+  std::map<std::string, std::string> constantNames, keepScales;
   std::set<std::string> headers;
   Block loads, elements, stores;
   ContractionEpilogue result;

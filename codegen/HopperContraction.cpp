@@ -1,7 +1,8 @@
-// Contractions on the tensor cores of sm_90a, alone or with an epilogue: a skeleton program. Loads, products and stores live in
-// hopper_contraction.cuh or hopper_narrow.cuh; the program names extents, strides and the tile, passes maps of what the copy engine moves, says what
-// becomes of the sums, and calls it.
+// Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is made on load: a skeleton program.
+// Loads, products and stores live in hopper_contraction.cuh, hopper_narrow.cuh or hopper_prologue.cuh; the program names extents,
+// strides and the tile, passes maps of what the copy engine moves, says how an operand is made and what becomes of the sums, and calls it.
 #include "codegen/ContractionEpilogue.h"
+#include "codegen/ContractionPrologue.h"
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
@@ -74,7 +75,7 @@ public:
     }
     program.launchBounds = fmt::format("{}, 1", hopperThreads(knobs));
     program.launch = {.grid = {hopperBlocks(product, knobs), 1, 1}, .block = {hopperThreads(knobs), 1, 1},
-                      .sharedBytes = hopperSharedBytes(knobs), .cluster = knobs.splits, .startsEarly = isNarrow()};
+                      .sharedBytes = sharedBytes(), .cluster = knobs.splits, .startsEarly = isNarrow()};
     if (knobs.splits > 1) program.clusterBlocks = tile + ".splits";
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
@@ -83,6 +84,8 @@ public:
 
 private:
   bool isNarrow() const { return knobs.schedule == HopperSchedule::narrow; }
+  int64_t sharedBytes() const { return hopperSharedBytes(knobs, isMadeByEngine(product)); }
+  const HopperOperand &made() const { return product.a.isMade ? product.a : product.b; }
 
   struct TensorNames {
     std::string name{}, map = "nullptr", elements = "nullptr";
@@ -225,7 +228,7 @@ private:
 
   /// One element type, or those of A, B and C.
   std::string elementsText() {
-    const std::string a = elementOf(product.a, knobs.tileM), b = elementOf(product.b, knobs.tileN);
+    const std::string a = product.a.isMade ? type : elementOf(product.a, knobs.tileM), b = product.b.isMade ? type : elementOf(product.b, knobs.tileN);
     const std::string c = product.resultHasSeveralStrides() ? stridedType(results[0], mapGroups(product), panelSide, type) : type;
     return a == type && b == type && c == type ? type : fmt::format("weft::hopper::Elements<{}, {}, {}>", a, b, c);
   }
@@ -264,11 +267,12 @@ private:
   }
 
   void callSkeleton() {
-    program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::Plan<{}, {}>::sharedBytes == {})", shape, tile,
-                                                hopperSharedBytes(knobs))));
+    const std::string plan = region.prologue ? fmt::format("MakingPlan<{}, {}, {}>", shape, tile, product.a.isMade) : fmt::format("Plan<{}, {}>", shape, tile);
+    program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::{}::sharedBytes == {})", plan, sharedBytes())));
+    const std::string making = region.prologue ? addPrologue() : "";
     ContractionEpilogue epilogue = epilogueOf();
-    program.headers = epilogue.headers;
-    program.headers.push_back("weft/hopper_contraction.cuh");
+    program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
+    program.headers.push_back(region.prologue ? "weft/hopper_prologue.cuh" : "weft/hopper_contraction.cuh");
     if (product.hasSeveralStrides()) program.headers.push_back("weft/hopper_strides.cuh");
     if (product.operandType == DType::tf32) program.headers.push_back("weft/hopper_tf32.cuh");
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
@@ -276,12 +280,14 @@ private:
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
     if (!region.sums.empty()) program.headers.push_back("weft/hopper_sums.cuh");
     std::ranges::sort(program.headers);
+    program.headers.erase(std::ranges::unique(program.headers).begin(), program.headers.end());
     std::string finish = "weft::hopper::Unchanged{}";
     if (!epilogue.isEmpty()) {
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
     if (knobs.streams != 0) return callStreams(finish);
+    if (region.prologue) return callMade(making, finish);
     const std::string sums = sumsText();
     program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
@@ -298,6 +304,30 @@ private:
     program.body.push_back(evaluate(fmt::format("weft::hopper::streamedContraction<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape, tile,
                                                 hopperBlocks(product, knobs), tensors[product.a.input].text(), tensors[product.b.input].text(),
                                                 results[0].text(), partials, finish)));
+  }
+
+  /// The function that makes the operand; returns its name.
+  std::string addPrologue() {
+    PrologueContext context{.kernel = kernel, .configuration = configuration, .prologue = *region.prologue, .names = names,
+                            .axes = axes, .inputs = {}, .outerExtent = shape + (product.a.isMade ? ".m" : ".n"), .kExtent = shape + ".k", .isAlongK = made().isAlongK()};
+    for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
+    const std::string making = names.claim("make");
+    PrologueText text = prologueText(context);
+    program.headers.insert(program.headers.end(), text.headers.begin(), text.headers.end());
+    program.constants.insert(program.constants.end(), text.constants.begin(), text.constants.end());
+    program.body.insert(program.body.end(), text.before.begin(), text.before.end());
+    program.body.push_back({.kind = Statement::Kind::function, .type = text.arguments, .name = making, .body = std::move(text.body)});
+    return making;
+  }
+
+  void callMade(const std::string &making, const std::string &finish) {
+    const std::string vectorOrNone = vector ? vectorText() : "weft::hopper::NoVectorOperand{}, ";
+    const std::string output = second ? outputText() : "weft::hopper::NoPanelOutput{}, ";
+    const auto tensorText = [&](const HopperOperand &operand) { return tensors[operand.input].text(); };
+    const std::string function = fmt::format("weft::hopper::contractionOfMade{}<{}, {}, {}, {}>", product.a.isMade ? "A" : "B", type,
+                                             cudaNameOf(operandType(made())), shape, tile);
+    program.body.push_back(evaluate(fmt::format("{}({}, {}, {}, {}, {}, {}{}{})", function, tensorText(product.a), tensorText(product.b),
+                                                results[0].text(), making, panelText(), vectorOrNone, output, finish)));
   }
 
   std::string panelText() const {

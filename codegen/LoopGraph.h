@@ -29,6 +29,7 @@ struct Node {
   int number = -1;            ///< op number for the comment
   bool step = false;          ///< differs between the steps of a row
   bool perElement = false;    ///< differs between the elements of a vector
+  bool drawsAlone = false;    ///< pointwise: makes a dropout decision for every element by itself
   int depth = 0;              ///< reductions of the row that must be finished before it
 };
 

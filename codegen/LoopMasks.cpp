@@ -60,7 +60,7 @@ bool GraphBuilder::lanesHoldPairs(const Index &column) const {
   return space.pairsLanes();
 }
 
-/// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share Philox calls.
+/// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share words of draws.
 int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const double p = numberOf(op, "p");
   const int x = evaluate(op.operands[0], coordinates);
@@ -108,7 +108,9 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
   if (!alongColumns) {
     const std::string call = fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
                                          asArgument(elementText(row)), asArgument(elementText(column)), threshold);
-    return pointwise(fmt::format("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
+    const int dropped = pointwise(fmt::format("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
+    graph.nodes[size_t(dropped)].drawsAlone = true;
+    return dropped;
   }
   const bool paired = lanesHoldPairs(column);
   const std::string function = paired ? "keptColumnsPaired" : fmt::format("keptColumns<{}>", space.words.width);

@@ -74,6 +74,7 @@ void LoopPasses::chooseKept() {
     kept[n] = node.kind == Node::Kind::pointwise && crosses(static_cast<int>(n));
     if (hoisted[n]) floats += static_cast<double>(perTensor * sizeOf(inputs[node.input].dtype)) / 4;
     if (kept[n]) floats += static_cast<double>(perTensor);
+    if (node.drawsAlone) floats += static_cast<double>(2 * perTensor);  // words of draws that the compiler keeps in flight
   }
   inRegisters = space.steps == 1 || (perTensor <= rowFloatsPerTensor &&
                                      floats <= static_cast<double>(rowFloatBudget(space.knobs.threads)));

@@ -17,6 +17,8 @@ enum class Precision { f32, f64 };
 struct InterpreterOptions {
   Precision precision = Precision::f64;
   bool roundToStorage = false;
+  /// Operands of contractions alone, to their element types: what products read where a kernel computes an operand itself.
+  bool roundFactors = false;
   uint64_t seed = 1, step = 0;  ///< of dropout
 };
 

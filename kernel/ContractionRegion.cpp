@@ -20,7 +20,7 @@ public:
 
   ContractionRegionAnswer answer() {
     std::string refusal = refusalOfProduct();
-    for (size_t op = 1; refusal.empty() && op < kernel.body.size(); ++op) refusal = addOp(op);
+    for (size_t op = region.contraction + 1; refusal.empty() && op < kernel.body.size(); ++op) refusal = addOp(op);
     if (refusal.empty()) refusal = addInputs();
     if (refusal.empty() && region.isSum(0)) refusal = refusalOfFirstOutput();
     if (!refusal.empty()) return {.refusal = std::move(refusal)};
@@ -34,6 +34,10 @@ private:
     if (!values) return "the body does not open with a contraction of two operands";
     std::tie(region.a, region.b, region.c) = std::tuple_cat(*values);
     if (region.a == region.b) return "both operands of the contraction are one tensor";
+    region.contraction = *contractionIndex(kernel);
+    ContractionPrologueAnswer before = contractionPrologue(kernel);
+    if (!before.refusal.empty()) return std::move(before.refusal);
+    region.prologue = std::move(before.prologue);
     region.operands = productInputs(kernel);
     resultAxes = longAxes(region.c);
     dependent.insert(region.c);
@@ -67,6 +71,7 @@ private:
     if (!dependent.contains(value)) return cannotStand(op, "does not depend on the contraction's result");
     const auto output = std::ranges::find(kernel.outputs, result);
     if (output == kernel.outputs.end()) return cannotStand(op, fmt::format("to '{}' is not stored", name));
+    if (region.prologue) return cannotStand(op, fmt::format("to '{}' stands in one kernel with ops before the contraction", name));
     if (!contractionGroups(kernel, {region.a, region.b, region.c})[batchGroup].empty())
       return cannotStand(op, fmt::format("to '{}' runs over the members of a batched product", name));
     const EpilogueRole role = roleOf(longAxes(result));
@@ -190,6 +195,12 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
     else for (const auto &[axis, stride] : own) text += fmt::format(" {}:{}/{}", axis, stride, result.contains(axis) ? result.at(axis) : 0);
     text += fmt::format(",{}", layout.alignment);
   };
+  if (region.prologue)
+    for (const PrologueInput &input : region.prologue->inputs) {
+      const auto strides = prologueStrides(kernel, configuration, *region.prologue, input);
+      if (!strides) throw Error::checkFailed("kernel '{}': {}", kernel.name, prologueLayoutRefusal(kernel, configuration, *region.prologue));
+      text += fmt::format(" made-of,{}:{}:{},{}", strides->batch, strides->outer, strides->k, configuration.inputs[input.input].alignment);
+    }
   for (const EpilogueInput &input : region.inputs) {
     const Layout &layout = configuration.inputs[input.input];
     const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;

@@ -1,13 +1,13 @@
-// A fused contraction: a kernel that opens with one contraction of two operands and goes on with element-wise ops on what
-// depends on its result C, and with sums of that down to the rows or to the columns of C. Recognised here once, for the families
-// that take such kernels and for the passes that propose them.
+// A fused contraction: a kernel that opens with one contraction of two operands, or with element-wise ops on the way to one of them
+// (kernel/ContractionPrologue.h), and goes on with element-wise ops on what depends on its result C, and with sums of that down to the rows
+// or to the columns of C. Recognised here once, for the families that take such kernels and for the passes that propose them.
 //
 // Invariant: every op after the contraction but those sums reads C or a value computed from C and writes a tensor over exactly the
 // axes of C (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that has the
 // sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is.
 #pragma once
 
-#include "kernel/MatrixProduct.h"
+#include "kernel/ContractionPrologue.h"
 
 #include <map>
 #include <optional>
@@ -46,15 +46,17 @@ struct EpilogueSum {
 };
 
 struct ContractionRegion {
-  size_t contraction = 0;   ///< in Kernel::body; always the first op
-  ProductInputs operands;   ///< positions of A and B in Kernel::inputs
+  size_t contraction = 0;   ///< in Kernel::body; the first op but those of the prologue
+  ProductInputs operands;   ///< positions of A and B in Kernel::inputs, of the one that the prologue makes that of what it is made of
   int a = -1, b = -1, c = -1;           ///< their values
+  std::optional<ContractionPrologue> prologue = {};
   std::vector<size_t> epilogue;         ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
   std::vector<EpilogueInput> inputs;    ///< of the epilogue, in the order of Kernel::inputs
   std::vector<EpilogueSum> sums;        ///< in the order of the body; the product is no batched one where there are any
   bool storesProduct = false;           ///< C itself is an output, beside what is made of it
   bool operator==(const ContractionRegion &) const = default;
 
+  /// Whether nothing follows the contraction.
   bool isPlain() const { return epilogue.empty() && sums.empty(); }
   /// Whether this output is a sum; all others have the axes of C.
   bool isSum(size_t output) const;
@@ -81,15 +83,16 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
 /// The same of a sum.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout);
 
-/// What layouts come to for a contraction with an epilogue: the strides of the product, how all else lies beside its result, how
-/// dropout draws. Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take the same time.
+/// What layouts come to for a contraction with what stands before it and follows it: the strides of the product, how all else lies
+/// beside its result or the operand, how dropout draws. Configurations of one kernel with equal forms and knobs differ in names of
+/// axes alone, and take the same time.
 /// Throws Error(checkFailed) where the kernel is no such contraction or the layouts are no product.
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration);
 
 /// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
 constexpr int64_t fragmentBlockSide = 16;
-/// Whether one Philox call draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout bits"), where a dropout runs over
-/// `axes` and rows and columns of the block run along these groups. With the groups exchanged two calls do; else every element takes
+/// Whether one mix of words draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout bits"), where a dropout runs over
+/// `axes` and rows and columns of the block run along these groups. With the groups exchanged two do; else every element takes
 /// one of its own.
 bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns);
 

@@ -84,6 +84,7 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
   if (product.hasSeveralStrides()) return "narrow tiles take one stride along each group of axes: take others where there are several";
   if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
+  if (product.isAnyMade()) return "narrow tiles take operands as they are in memory";
   if (!columns.isAlongK())
     return fmt::format("a narrow tile takes {} {} of an operand that lies along k", sides.columns, sides.isAlongM ? "columns" : "rows");
   if (!rows.isAlongK() && sides.rows < 64)
@@ -140,15 +141,30 @@ HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configu
   product.batchStrideC = shape->batchStrideC;
   if (product.batch == 1) product.a.batch = product.b.batch = product.batchStrideC = 0;
   else if (product.batchStrideC < 1) return refused("the members of the batch write one matrix");
-  for (HopperOperand *operand : {&product.a, &product.b})
-    operand->isByEngine = areWholeUnits(operand->pitch(), product.batch, operand->batch, bytes, configuration.inputs[operand->input]);
+  const std::vector<int> &read = kernel.body[*contractionIndex(kernel)].operands;
+  for (HopperOperand *operand : {&product.a, &product.b}) {
+    const int value = kernel.inputs[operand->input];
+    operand->isMade = read[operand->input == inputs.a ? 0 : 1] != value;
+    operand->isByEngine = sizeOf(kernel.values[size_t(value)].dtype) == bytes &&
+                          areWholeUnits(operand->pitch(), product.batch, operand->batch, bytes, configuration.inputs[operand->input]);
+  }
   product.isByEngine = bytesC == 2 && areWholeUnits(product.strideCm, product.batch, product.batchStrideC, bytesC, configuration.outputs[0]);
   return {.product = product};
 }
 
 }  // namespace
 
-HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration) { return productOf(kernel, configuration, false); }
+/// Threads make an operand as they copy it, or the spare ones of a warpgroup that copies nothing else.
+HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration) {
+  HopperProductAnswer answer = productOf(kernel, configuration, false);
+  if (!answer.product) return answer;
+  const bool areAllByEngine = answer.product->a.isByEngine && answer.product->b.isByEngine;
+  for (HopperOperand *operand : {&answer.product->a, &answer.product->b})
+    if (operand->isMade) operand->isByEngine = areAllByEngine;
+  return answer;
+}
+
+bool isMadeByEngine(const HopperProduct &product) { return (product.a.isMade && product.a.isByEngine) || (product.b.isMade && product.b.isByEngine); }
 
 HopperProductAnswer warpProduct(const Kernel &kernel, const Configuration &configuration) { return productOf(kernel, configuration, true); }
 
@@ -162,13 +178,13 @@ int hopperThreads(const HopperContractionKnobs &knobs) {
   return knobs.schedule == HopperSchedule::narrow ? warpgroup + warp : 3 * warpgroup;
 }
 
-int64_t hopperSharedBytes(const HopperContractionKnobs &knobs) {
+int64_t hopperSharedBytes(const HopperContractionKnobs &knobs, bool madeByEngine) {
   constexpr int64_t rowBytes = 128, panelBytes = 64 * rowBytes, consumers = 2, barrierBytes = 8;
   if (knobs.schedule == HopperSchedule::narrow)
     return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + int64_t(knobs.splits - 1) * knobs.tileM * knobs.tileN * 4 +
            barrierBytes * (2 * knobs.stages + 1);
   return knobs.stages * (knobs.tileM + knobs.tileN) * rowBytes + consumers * knobs.staging * panelBytes + partialBytes(knobs) +
-         barrierBytes * (2 * knobs.stages + consumers * knobs.staging + consumers);
+         barrierBytes * ((madeByEngine ? 3 : 2) * knobs.stages + consumers * knobs.staging + consumers);
 }
 
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs) {
@@ -202,7 +218,8 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
   if (knobs.streams != 0)
     if (std::string reason = streamRefusal(product, knobs, epilogueRegisters == 0); !reason.empty()) return reason;
-  const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine;
+  if (product.isAnyMade() && (knobs.splits > 1 || knobs.streams != 0)) return "blocks share the k of a tile whose operand is made on load; one does";
+  const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine || product.isAnyMade();
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
   // As Plan::consumerRegisters in hopper_tiles.cuh; what products and stores hold beside the sums was found by building kernels.
@@ -224,6 +241,10 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   if (std::string reason = hopperKnobsRefusal(knobs, sharedMemoryPerBlock); !reason.empty()) return reason;
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) return answer.refusal;
+  if (const int64_t bytes = hopperSharedBytes(knobs, isMadeByEngine(*answer.product)); bytes > sharedMemoryPerBlock)
+    return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
+  if (recognised.region->prologue)
+    if (std::string reason = prologueLayoutRefusal(kernel, configuration, *recognised.region->prologue); !reason.empty()) return reason;
   // A panel of the operand is asked for while the one before it leaves from the other buffer.
   const int panels = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) / 64 * knobs.tileN / 64;
   const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result; };

@@ -19,6 +19,7 @@ struct HopperOperand {
   bool isByEngine = true;  ///< whether the copy engine can load it: rows start at multiples of 16 bytes
   GroupFactors outerFactors = {}, kFactors = {}, batchFactors = {};  ///< empty where each group has one stride
   bool hasSeveralStrides() const { return !outerFactors.empty(); }
+  bool isMade = false;     ///< of what is read, by ops before the contraction (kernel/ContractionPrologue.h); strides are those of what is read
   bool isAlongK() const { return k == 1; }
   /// Elements from a row to the next.
   int64_t pitch() const { return isAlongK() ? outer : k; }
@@ -40,6 +41,7 @@ struct HopperProduct {
   bool resultHasSeveralStrides() const { return !mFactors.empty(); }
   /// Whether any of A, B and C has.
   bool hasSeveralStrides() const { return a.hasSeveralStrides() || b.hasSeveralStrides() || resultHasSeveralStrides(); }
+  bool isAnyMade() const { return a.isMade || b.isMade; }
   /// Elements of k in a slice, whose rows are 128 bytes: 64 of 16 bits, 128 of 8, 32 of tf32.
   int64_t depth() const { return 128 / sizeOf(operandType); }
 };
@@ -72,8 +74,11 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
 /// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together. Empty if it is.
 std::string hopperRefusal(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
                           int64_t sharedMemoryPerBlock);
-/// Dynamic shared memory: stages of slices, panels of C, partial sums of other blocks, barriers. A narrow tile has no panels.
-int64_t hopperSharedBytes(const HopperContractionKnobs &knobs);
+/// Dynamic shared memory: stages of slices, panels of C, partial sums of other blocks, barriers. A narrow tile has no panels. `madeByEngine`: of
+/// a product one of whose operands is made of slices that the copy engine brings, which have a barrier more a stage.
+int64_t hopperSharedBytes(const HopperContractionKnobs &knobs, bool madeByEngine = false);
+/// Whether an operand of this product is made of slices that the copy engine brings.
+bool isMadeByEngine(const HopperProduct &product);
 /// Tiles of C over all members of the batch.
 int64_t hopperTiles(const HopperProduct &product, const HopperContractionKnobs &knobs);
 /// Device memory of the kernel's module for the sums of tiles that blocks share; 0 where they share none (streams).

@@ -52,6 +52,23 @@ ContractionGroups orderedGroups(const Kernel &kernel, const std::array<int, 3> &
   return groups;
 }
 
+/// What is read from memory for an operand of the contraction: the operand itself, or of the inputs with its axes of extent above 1 that
+/// ops before the contraction read, the first of the highest rank.
+std::optional<int> readFor(const Kernel &kernel, size_t contraction, int operand) {
+  if (contraction == 0 || std::ranges::find(kernel.inputs, operand) != kernel.inputs.end()) return operand;
+  const auto hasAxesOf = [&](int value, int other) {
+    return std::ranges::all_of(kernel.values[size_t(other)].axes, [&](int axis) { return kernel.axes[size_t(axis)].extent == 1 || runsAlong(kernel, value, axis); });
+  };
+  std::optional<int> best;
+  const auto rank = [&](int value) { return kernel.values[size_t(value)].axes.size(); };
+  for (size_t op = 0; op < contraction; ++op)
+    for (const int value : kernel.body[op].operands) {
+      if (std::ranges::find(kernel.inputs, value) == kernel.inputs.end() || !hasAxesOf(value, operand) || !hasAxesOf(operand, value)) continue;
+      if (!best || rank(value) > rank(*best)) best = value;
+    }
+  return best;
+}
+
 int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
   int64_t product = 1;
   for (int axis : group) product *= kernel.axes[axis].extent;
@@ -60,11 +77,22 @@ int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
 
 }  // namespace
 
+std::optional<size_t> contractionIndex(const Kernel &kernel) {
+  for (size_t op = 0; op < kernel.body.size(); ++op) {
+    if (kernel.body[op].name == "contract") return op;
+    if (kernel.body[op].operatorClass != OperatorClass::elementwise) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel) {
-  if (kernel.body.empty() || kernel.body[0].name != "contract") return std::nullopt;
-  const BodyOp &op = kernel.body[0];
+  const auto index = contractionIndex(kernel);
+  if (!index) return std::nullopt;
+  const BodyOp &op = kernel.body[*index];
   if (op.operands.size() != 2 || op.results.size() != 1) return std::nullopt;
-  return std::array<int, 3>{op.operands[0], op.operands[1], op.results[0]};
+  const auto a = readFor(kernel, *index, op.operands[0]), b = readFor(kernel, *index, op.operands[1]);
+  if (!a || !b) return std::nullopt;
+  return std::array<int, 3>{*a, *b, op.results[0]};
 }
 
 ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values) {
@@ -81,11 +109,11 @@ ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 
 }
 
 ProductInputs productInputs(const Kernel &kernel) {
-  const std::vector<int> &operands = kernel.body.at(0).operands;
+  const std::array<int, 3> values = contractionValues(kernel).value();
   const auto positionOf = [&](int value) {
     return static_cast<size_t>(std::find(kernel.inputs.begin(), kernel.inputs.end(), value) - kernel.inputs.begin());
   };
-  return {.a = positionOf(operands.at(0)), .b = positionOf(operands.at(1))};
+  return {.a = positionOf(values[0]), .b = positionOf(values[1])};
 }
 
 bool isTf32(const BodyOp &contraction) {
@@ -94,7 +122,7 @@ bool isTf32(const BodyOp &contraction) {
 }
 
 ProductTypes productTypes(const Kernel &kernel) {
-  const BodyOp &contraction = kernel.body.at(0);
+  const BodyOp &contraction = kernel.body.at(contractionIndex(kernel).value());
   const bool readsTf32 = isTf32(contraction);
   const auto typeOf = [&](int value) { return kernel.values[size_t(value)].dtype; };
   const auto readAs = [&](int value) { return readsTf32 && typeOf(value) == DType::f32 ? DType::tf32 : typeOf(value); };
@@ -149,9 +177,9 @@ std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configurati
     if (present == 0) return 0;
     return present == std::ssize(groups[group]) ? strides.merged(groups[group]) : std::nullopt;
   };
-  const auto batch = along(batchGroup), m = along(mGroup), n = along(nGroup);
-  if (!batch || !m || !n) return std::nullopt;
-  return GroupStrides{.batch = *batch, .m = *m, .n = *n};
+  const auto batch = along(batchGroup), m = along(mGroup), n = along(nGroup), k = along(kGroup);
+  if (!batch || !m || !n || !k) return std::nullopt;
+  return GroupStrides{.batch = *batch, .m = *m, .n = *n, .k = *k};
 }
 
 }  // namespace weft

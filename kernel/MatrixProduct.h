@@ -11,7 +11,10 @@
 
 namespace weft {
 
-/// The values A, B and C of the contraction that opens the body; nothing if no contraction of two operands does.
+/// Which op of the body is the contraction: the first one, or the first behind element-wise ops alone (kernel/ContractionPrologue.h).
+std::optional<size_t> contractionIndex(const Kernel &kernel);
+/// The values A, B and C of the contraction of two operands that opens the body, or stands behind element-wise ops on the way to one
+/// of its operands: of that operand the input with its axes, which is what is read from memory. Nothing if there is no such contraction.
 std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel);
 
 /// Which inputs of the kernel are A and B: they may stand in another order than the einsum's.
@@ -19,7 +22,7 @@ struct ProductInputs {
   size_t a = 0, b = 1;
   bool operator==(const ProductInputs &) const = default;
 };
-/// Of a kernel that opens with a contraction of two inputs.
+/// Of a kernel that has contractionValues().
 ProductInputs productInputs(const Kernel &kernel);
 
 enum ContractionGroup : size_t { batchGroup, mGroup, nGroup, kGroup, contractionGroupCount };
@@ -45,22 +48,21 @@ struct ProductTypes {
 };
 /// Whether the contraction's f32 operands may be read as tf32 (ir/SPEC.md, "Contraction").
 bool isTf32(const BodyOp &contraction);
-/// Of a kernel that opens with a contraction; c is that of the kernel's first output.
+/// Of a kernel that has contractionValues(): a and b as the contraction reads them; c is that of the kernel's first output.
 ProductTypes productTypes(const Kernel &kernel);
 /// "f16", "f8e4m3,f8e5m2->f16", "tf32,tf32->f32".
 std::string nameOf(const ProductTypes &types);
 std::optional<ProductTypes> parseProductTypes(std::string_view text);
 
-/// Nothing if the layouts do not map to one product. The contraction must be the first op of the body; what follows it is over
-/// the axes of C (kernel/ContractionRegion.h), and C lies as the kernel's first output does.
+/// Nothing if the layouts do not map to one product. The kernel has contractionValues(); what follows the contraction is over the axes of C (kernel/ContractionRegion.h), and C lies as the kernel's first output does.
 std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);
 
 /// Element strides of a value along the merged groups of a product; 0 along those that it does not have.
 struct GroupStrides {
-  int64_t batch = 0, m = 0, n = 0;
+  int64_t batch = 0, m = 0, n = 0, k = 0;
   auto operator<=>(const GroupStrides &) const = default;
 };
-/// Of a value over axes of C, under a layout of its own, in the order of axes that the product's operands have. Nothing where it
+/// Of a value over axes of the product, under a layout of its own, in the order of axes that the product's operands have. Nothing where it
 /// has part of a group only, or where a group does not merge.
 std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration, int value, const Layout &layout);
 

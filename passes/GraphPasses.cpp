@@ -101,8 +101,10 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
     GraphOp graph = getOperation();
     const auto body = [&] {
       FuseOptions options{.rules = parseFuseRules(rules), .forced = pairs("together", together), .forbidden = pairs("apart", apart)};
-      if (!device.empty())
+      if (!device.empty()) {
         options.epilogueRefusal = epilogueRefusals(findDevice(device));
+        options.prologueRefusal = prologueRefusals(findDevice(device));
+      }
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);
     };

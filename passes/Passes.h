@@ -61,8 +61,8 @@ mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &
 /// Writes a proposal into its graph as the attributes weft.candidates and weft.records; earlier records are kept.
 void attachFusions(mlir::Operation *graph, const FusionResult &fusions);
 /// Reads back what attachFusions wrote, edited or not. Throws Error(badInput) where the graph has no candidates, and for a
-/// candidate that no fusion rule admits (rules `standard`; FuseOptions::epilogueRefusal of the target).
-FusionResult attachedFusions(mlir::Operation *graph, std::function<std::string(const Kernel &)> epilogueRefusal = {});
+/// candidate that no fusion rule admits (rules `standard`; of `target` what its families take).
+FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target = {});
 /// Takes both away: a graph that is proposed for again starts without them.
 void detachFusions(mlir::Operation *graph);
 

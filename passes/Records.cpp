@@ -72,12 +72,12 @@ void checkCandidate(const std::vector<int> &ops, const FusionResult &admitted) {
 
 }  // namespace
 
-FusionResult attachedFusions(mlir::Operation *graph, std::function<std::string(const Kernel &)> epilogueRefusal) {
+FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) {
   const auto candidates = graph->getAttrOfType<mlir::ArrayAttr>("weft.candidates");
   if (!candidates)
     throw Error::badInput("the graph has no weft.candidates; --stop-after fuse writes them, --start-from fuse proposes them");
-  const FusionResult admitted = proposeFusions(
-      graph, {.maxEpilogues = std::numeric_limits<int>::max(), .epilogueRefusal = std::move(epilogueRefusal)});
+  const FusionResult admitted = proposeFusions(graph, {.maxEpilogues = std::numeric_limits<int>::max(), .epilogueRefusal = target.epilogueRefusal,
+                                                       .prologueRefusal = target.prologueRefusal});
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
     result.candidates.push_back({.ops = opsOf(entry, "weft.candidates"), .pattern = textOf(entry, "pattern")});

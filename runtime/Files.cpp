@@ -65,8 +65,12 @@ int64_t removeAbandoned(const fs::path &folder) {
   if (lock < 0) return 0;
   int64_t bytes = 0;
   std::error_code ignored;
-  for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder, ignored))
-    if (entry.is_regular_file(ignored)) bytes += int64_t(entry.file_size(ignored));
+  // Its writer may remove it at the same time: what was replaced lies here without a lock. Only increments with a code do not throw then.
+  for (fs::recursive_directory_iterator entry(folder, ignored); entry != fs::recursive_directory_iterator(); entry.increment(ignored))
+    if (std::error_code gone; entry->is_regular_file(gone)) {
+      const auto size = entry->file_size(gone);
+      if (!gone) bytes += int64_t(size);
+    }
   fs::remove_all(folder, ignored);
   close(lock);
   return bytes;

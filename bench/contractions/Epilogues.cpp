@@ -2,22 +2,16 @@
 // tensors by name.
 #include "bench/contractions/Epilogues.h"
 
-#include "bench/contractions/NamedTensors.h"
+#include "bench/contractions/Parts.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/LibraryEpilogue.h"
-#include "kernel/LibraryProduct.h"
-#include "passes/configure/CostModel.h"
-#include "passes/configure/Families.h"
-#include "runtime/Build.h"
 #include "tests/unit/SampleContractions.h"
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <map>
-#include <memory>
 
 namespace weft::bench {
 
@@ -25,65 +19,11 @@ using namespace runtime;
 
 namespace {
 
-/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as inputs.
-Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs) {
-  Kernel part{.name = whole.name, .axes = {}, .values = {}, .inputs = {}, .outputs = {}, .body = {}};
-  std::map<int, int> axes, values;
-  const auto axisOf = [&](int axis) {
-    const auto [found, isNew] = axes.try_emplace(axis, int(part.axes.size()));
-    if (isNew) part.axes.push_back(whole.axes[size_t(axis)]);
-    return found->second;
-  };
-  const auto add = [&](int value) {
-    values[value] = int(part.values.size());
-    part.values.push_back(whole.values[size_t(value)]);
-    for (int &axis : part.values.back().axes) axis = axisOf(axis);
-    return values[value];
-  };
-  std::vector<int> made;
-  for (size_t op = first; op < end; ++op) made.insert(made.end(), whole.body[op].results.begin(), whole.body[op].results.end());
-  for (size_t op = first; op < end; ++op)
-    for (const int operand : whole.body[op].operands)
-      if (!values.contains(operand) && std::ranges::find(made, operand) == made.end()) part.inputs.push_back(add(operand));
-  for (size_t op = first; op < end; ++op) {
-    BodyOp copy = whole.body[op];
-    for (int &operand : copy.operands) operand = values.at(operand);
-    for (int &result : copy.results) result = add(result);
-    for (int &axis : copy.reducedAxes) axis = axisOf(axis);
-    part.body.push_back(std::move(copy));
-  }
-  for (const int output : outputs) part.outputs.push_back(values.at(output));
-  verify(part);
-  return part;
-}
-
-LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
-  LayoutConstraints constraints;
-  for (const int value : kernel.inputs) constraints.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs) constraints.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  return constraints;
-}
-
-/// Of one family of ours, best first by the model.
-std::vector<Contender> contendersOf(const Kernel &kernel, std::string_view family, size_t most) {
-  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
-  std::vector<std::pair<double, Configuration>> priced;
-  forEachConfiguration(kernel, model->device(), rowMajorLayouts(kernel), [&](const Configuration &one) {
-    if (familyOf(one.knobs) == family) priced.emplace_back(model->cost(kernel, one).seconds, one);
-    return true;
-  });
-  std::ranges::sort(priced);
-  std::vector<Contender> contenders;
-  for (size_t i = 0; i < std::min(most, priced.size()); ++i)
-    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
-  return contenders;
-}
-
 struct Problem {
   Kernel kernel;
   int64_t m = 0, n = 0, k = 0;
-  std::vector<Contender> fused, plain, rest;  ///< plain: the product under the knobs of the fused kernel at the same place
-  std::vector<Contender> unsummed = {}, sums = {};  ///< of a kernel with sums: itself without them, and a loop kernel of them alone
+  std::vector<TimedKernel> fused, plain, rest;  ///< plain: the product under the knobs of the fused kernel at the same place
+  std::vector<TimedKernel> unsummed = {}, sums = {};  ///< of a kernel with sums: itself without them, and a loop kernel of them alone
   std::optional<LibraryForm> form = {};       ///< cuBLASLt's epilogue for it, with its approximation of GELU
 };
 
@@ -99,8 +39,8 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
   Problem problem{.kernel = kernel, .m = extents.b * extents.j, .n = extents.u, .k = extents.i, .fused = {}, .plain = {}, .rest = {}};
   const Kernel product = partOf(kernel, 0, 1, {kernel.body[0].results[0]});
   problem.fused = contendersOf(kernel, familyOf(HopperContractionKnobs{}), mostTiles);
-  for (const Contender &one : problem.fused) {
-    Contender plain{.kernel = product, .configuration = {.knobs = one.configuration.knobs}};
+  for (const TimedKernel &one : problem.fused) {
+    TimedKernel plain{.kernel = product, .configuration = {.knobs = one.configuration.knobs}};
     plain.configuration.inputs.assign(product.inputs.size(), rowMajor(0));
     for (size_t i = 0; i < product.inputs.size(); ++i) plain.configuration.inputs[i] = rowMajor(product.values[size_t(product.inputs[i])].axes.size());
     plain.configuration.outputs = {rowMajor(product.values[size_t(product.outputs[0])].axes.size())};
@@ -141,21 +81,14 @@ std::vector<Problem> problems(DType dtype) {
 }
 
 template <typename Visit> void forEachContender(Problem &problem, Visit &&visit) {
-  for (std::vector<Contender> *side : {&problem.fused, &problem.plain, &problem.rest, &problem.unsummed, &problem.sums})
-    for (Contender &one : *side) visit(one);
+  for (std::vector<TimedKernel> *side : {&problem.fused, &problem.plain, &problem.rest, &problem.unsummed, &problem.sums})
+    for (TimedKernel &one : *side) visit(one);
 }
 
 void buildAll(std::vector<Problem> &all) {
-  std::vector<BuildRequest> requests;
-  for (Problem &problem : all)
-    forEachContender(problem, [&](Contender &one) {
-      requests.push_back({.name = one.kernel.name, .text = one.emitted.text, .entry = one.emitted.entry, .architecture = "sm_90a", .extraFlags = {}});
-    });
-  BuildOptions options;
-  options.headers = codegen::deviceHeaders();
-  std::vector<BuildResult> results = build(requests, options);
-  auto next = results.begin();
-  for (Problem &problem : all) forEachContender(problem, [&](Contender &one) { one.built = std::move(*next++); });
+  std::vector<TimedKernel *> contenders;
+  for (Problem &problem : all) forEachContender(problem, [&](TimedKernel &one) { contenders.push_back(&one); });
+  build(contenders);
 }
 
 struct Outcome {
@@ -181,7 +114,7 @@ std::unique_ptr<LibraryRows> fusedRows(const Problem &problem, const CublasLt &l
 Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
   Tensors tensors(problem.kernel);
   std::vector<Row> rows;
-  forEachContender(problem, [&](Contender &one) { rows.push_back({&one.seconds, tensors.enqueueOf(one)}); });
+  forEachContender(problem, [&](TimedKernel &one) { rows.push_back({&one.seconds, tensors.enqueueOf(one)}); });
   const Kernel &product = problem.plain[0].kernel;
   const cuda::Buffer workspace(CublasLt::standardWorkspace);
   const auto value = [&](int number) { return &product.values[size_t(number)]; };
@@ -191,8 +124,8 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
   rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
   if (theirsFused) rows.insert(rows.end(), theirsFused->rows.begin(), theirsFused->rows.end());
   interleave(rows, rounds, stream);
-  const Contender &best = fastest(problem.fused), &rest = fastest(problem.rest);
-  const auto plainOf = [&](const Contender &one) { return problem.plain[size_t(&one - problem.fused.data())].seconds; };
+  const TimedKernel &best = fastest(problem.fused), &rest = fastest(problem.rest);
+  const auto plainOf = [&](const TimedKernel &one) { return problem.plain[size_t(&one - problem.fused.data())].seconds; };
   const double same = plainOf(best), sequence = theirs.fastest() + rest.seconds, fused = theirsFused ? theirsFused->fastest() : INFINITY;
   const Outcome outcome{.cost = best.seconds / same - 1, .ratio = std::min(sequence, fused) / best.seconds};
   fmt::print("{:<30}{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} + {:>6.2f} | {:>7} | {:.3f} | {}\n", problem.kernel.name, problem.m,
@@ -203,7 +136,7 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
     fmt::print("    its sums in a kernel behind: {:.2f} + {:.2f} us, {:.3f} of that\n", 1e6 * apart, 1e6 * behind, (apart + behind) / best.seconds);
   }
   if (printsEveryTile)
-    for (const Contender &one : problem.fused)
+    for (const TimedKernel &one : problem.fused)
       fmt::print("    {:>8.2f} us | {:>7.2f} {:>+6.1f}% | {}\n", 1e6 * one.seconds, 1e6 * plainOf(one), 100 * (one.seconds / plainOf(one) - 1),
                  describe(one.kernel, one.configuration.knobs));
   std::fflush(stdout);

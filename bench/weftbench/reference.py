@@ -7,7 +7,7 @@ MASK32 = 0xFFFFFFFF
 
 
 def philox(counter, key, rounds=7):
-    """Philox4x32 on int64 tensors that hold 32-bit words. Products wrap modulo 2^64, which keeps the bits that are used."""
+    """Philox4x32 of 32-bit words."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(rounds):
@@ -16,6 +16,17 @@ def philox(counter, key, rounds=7):
                           ((product0 >> 32) & MASK32) ^ c3 ^ k1, product0 & MASK32)
         k0, k1 = (k0 + 0x9E3779B9) & MASK32, (k1 + 0xBB67AE85) & MASK32
     return c0, c1, c2, c3
+
+
+def mixed(x, y, z, w):
+    """Words of coordinates and key on int64 tensors that hold 32-bit words; products wrap modulo 2^64, which keeps the bits that are used."""
+    for _ in range(2):
+        x = (x + y * w) & MASK32
+        y = (y + z * x) & MASK32
+        z = (z + x * y) & MASK32
+        w = (w + y * z) & MASK32
+        x, y, z, w = (word ^ (word >> 16) for word in (x, y, z, w))
+    return x, y, z, w
 
 
 def dropout_kept(shape, p, stream, seed, step, device='cuda'):
@@ -27,7 +38,8 @@ def dropout_kept(shape, p, stream, seed, step, device='cuda'):
     o, r, c, lane = torch.meshgrid(index(outer), index(tall), index(wide), index(32), indexing='ij')
     zero = torch.zeros_like(o)
     key = (seed & MASK32, ((seed >> 32) ^ (step * 0x9E3779B9)) & MASK32)
-    words = philox((lane + 32 * c, r + zero, o & MASK32, zero + stream), key)
+    common, apart = philox((0, 0, 0, stream), key), 0x9E3779B9
+    words = mixed(*((common[i] + part * apart) & MASK32 for i, part in enumerate((lane + 32 * c, r, o & MASK32, zero))))
     draws = torch.stack([(words[d // 2] >> (16 * (d % 2))) & 0xFFFF for d in range(8)], -1)
     # lane = (row % 8) * 4 + (column % 8) / 2 and draw = column % 2 + 2 (row / 8) + 4 (column / 8), both within the tile.
     tiles = draws.view(outer, tall, wide, 8, 4, 2, 2, 2)  # .., row % 8, column % 8 / 2, column / 8, row / 8, column % 2

@@ -1,8 +1,10 @@
 // Dropout bits (ir/SPEC.md, "Dropout bits"): a function of seed, step, stream and logical coordinates alone, so that
 // forward, backward, loop and skeleton kernels draw the same mask.
 //
-// A tensor is [outer][rows][columns]. One Philox4x32-7 call serves the eight elements that one lane of a tensor-core
-// fragment holds in a 16 x 16 tile of the last two axes; element (row, column) uses 16 bits of it.
+// A tensor is [outer][rows][columns]. Four words serve the eight elements that one lane of a tensor-core fragment holds in a
+// 16 x 16 tile of the last two axes; element (row, column) uses 16 bits of them. They are a mix of the coordinates with four
+// words of Philox, which are drawn once a launch: its 64-bit products take five cycles each from tensor cores that are at work
+// beside it, a mix of 32-bit products none (bench/RESULTS.md, "contractions with epilogues").
 #pragma once
 
 #include "weft/ptx.cuh"
@@ -27,14 +29,14 @@ __device__ __forceinline__ DropoutKey loadStepInOrder(const DropoutKey *from, un
   return {seed, __builtin_bit_cast(unsigned long long, step)};
 }
 
-/// The four words of one Philox call.
-struct PhiloxWords {
+struct DropoutWords {
   unsigned word[4];
 };
 
-/// Philox4x32 with 7 rounds (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
-__device__ __forceinline__ PhiloxWords philox(unsigned c0, unsigned c1, unsigned c2, unsigned c3,
-                                              const DropoutKey &dropoutKey) {
+/// What all draws of an op have in common: Philox4x32 with 7 rounds (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3",
+/// SC 2011) of its stream, under seed and step.
+__device__ __forceinline__ DropoutWords philox(unsigned stream, const DropoutKey &dropoutKey) {
+  unsigned c0 = 0, c1 = 0, c2 = 0, c3 = stream;
   unsigned k0 = unsigned(dropoutKey.seed);
   unsigned k1 = unsigned(dropoutKey.seed >> 32) ^ (unsigned(dropoutKey.step) * 0x9E3779B9u);
 #pragma unroll
@@ -50,15 +52,33 @@ __device__ __forceinline__ PhiloxWords philox(unsigned c0, unsigned c1, unsigned
   return {{c0, c1, c2, c3}};
 }
 
-/// The call that serves element (row, column) of slice `outer`.
-__device__ __forceinline__ PhiloxWords dropoutCall(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
-                                                   unsigned column) {
+/// Every word takes in the product of two others, twice, with its high half folded into the low one each time (after pcg4d of
+/// Jarzynski and Olano, "Hash Functions for GPU Rendering", JCGT 9(3), 2020, which does not fold at the end: its low halves fail
+/// SmallCrush of TestU01).
+__device__ __forceinline__ DropoutWords mixed(unsigned x, unsigned y, unsigned z, unsigned w) {
+#pragma unroll
+  for (int round = 0; round < 2; ++round) {
+    x += y * w;
+    y += z * x;
+    z += x * y;
+    w += y * z;
+    x ^= x >> 16, y ^= y >> 16, z ^= z >> 16, w ^= w >> 16;
+  }
+  return {{x, y, z, w}};
+}
+
+/// The words that serve element (row, column) of slice `outer`.
+__device__ __forceinline__ DropoutWords dropoutCall(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
+                                                    unsigned column) {
+  constexpr unsigned apart = 0x9E3779B9u;  // neighbours differ in all bits
+  const DropoutWords common = philox(stream, key);
   const unsigned lane = row % 8 * 4 + column % 8 / 2;
-  return philox(lane + 32 * (column / 16), row / 16, outer, stream, key);
+  return mixed(common.word[0] + (lane + 32 * (column / 16)) * apart, common.word[1] + row / 16 * apart,
+               common.word[2] + outer * apart, common.word[3]);
 }
 
 /// The word of a call that holds the draws of (row, column) and of its neighbour (row, column ^ 1).
-__device__ __forceinline__ unsigned dropoutWord(const PhiloxWords &call, unsigned row, unsigned column) {
+__device__ __forceinline__ unsigned dropoutWord(const DropoutWords &call, unsigned row, unsigned column) {
   const unsigned low = row / 8 % 2 == 0 ? call.word[0] : call.word[1];
   const unsigned high = row / 8 % 2 == 0 ? call.word[2] : call.word[3];
   return column / 8 % 2 == 0 ? low : high;
@@ -73,6 +93,14 @@ template <int N> struct Kept {
     return (e % 2 == 0 ? words[e / 2] & 0xFFFF : words[e / 2] >> 16) >= threshold;
   }
 };
+
+/// A number that the compiler knows nothing of.
+__device__ __forceinline__ float opaque(float value) {
+#if !defined(WEFT_EMULATE)
+  asm("mov.f32 %0, %1;" : "=f"(value) : "f"(value));
+#endif
+  return value;
+}
 
 /// One element. `threshold` = round(p * 65536): the element stays if its 16-bit draw is at least that.
 __device__ __forceinline__ bool kept(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
@@ -90,7 +118,7 @@ __device__ __forceinline__ Kept<N> keptColumns(const DropoutKey &key, unsigned s
   result.threshold = threshold;
 #pragma unroll
   for (int e = 0; e < (N < 8 ? N : 8); e += 2) {
-    const PhiloxWords call = dropoutCall(key, stream, outer, row, column + e);
+    const DropoutWords call = dropoutCall(key, stream, outer, row, column + e);
     result.words[e / 2] = dropoutWord(call, row, column + e);
     if constexpr (N == 16) result.words[e / 2 + 4] = dropoutWord(call, row, column + e + 8);
   }
@@ -106,7 +134,7 @@ __device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsi
   result.threshold = threshold;
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
-    const PhiloxWords call = dropoutCall(key, stream, outer, row, column / 16 * 16 + upper * 4 + 2 * n);
+    const DropoutWords call = dropoutCall(key, stream, outer, row, column / 16 * 16 + upper * 4 + 2 * n);
     const unsigned low = row / 8 % 2 == 0 ? call.word[0] : call.word[1];
     const unsigned high = row / 8 % 2 == 0 ? call.word[2] : call.word[3];
     const unsigned own = upper ? high : low;
@@ -121,7 +149,7 @@ __device__ __forceinline__ Kept<8> keptColumnsPaired(const DropoutKey &key, unsi
 /// 16 x 16 starts at multiples of 16 (fragment.cuh).
 __device__ __forceinline__ Kept<8> keptFragment(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,
                                                 unsigned column, unsigned threshold) {
-  const PhiloxWords call = dropoutCall(key, stream, outer, row, column);
+  const DropoutWords call = dropoutCall(key, stream, outer, row, column);
   return {{call.word[0], call.word[1], call.word[2], call.word[3]}, threshold};
 }
 
@@ -129,7 +157,7 @@ __device__ __forceinline__ Kept<8> keptFragment(const DropoutKey &key, unsigned 
 /// tensor's place of the first element; the second lies one row below it.
 __device__ __forceinline__ Kept<8> keptTransposedFragment(const DropoutKey &key, unsigned stream, unsigned outer,
                                                           unsigned row, unsigned column, unsigned threshold) {
-  const PhiloxWords even = dropoutCall(key, stream, outer, row, column), odd = dropoutCall(key, stream, outer, row + 1, column);
+  const DropoutWords even = dropoutCall(key, stream, outer, row, column), odd = dropoutCall(key, stream, outer, row + 1, column);
   const unsigned shift = column % 2 * 16;
   Kept<8> result;
   result.threshold = threshold;

@@ -88,15 +88,6 @@ template <int stripCount, int slotCount, int elements> struct alignas(16) StripP
   unsigned arrived[strips];
 };
 
-/// Whether this warp is the last of the strip: then it sees what all others left. All lanes of the warp take part.
-template <typename Partials> __device__ __forceinline__ bool isLastOfStrip(Partials &partials, int strip) {
-  ptx::warpBarrier();
-  unsigned before = 0;
-  if (threadIdx.x % 32 == 0) before = ptx::arrive(&partials.arrived[strip], Partials::slots - 1);
-  ptx::warpBarrier();
-  return ptx::fromLane(before, 0) == Partials::slots - 1;
-}
-
 /// Adds all partial sums of a strip and hands each to `store(place in the strip, sum)`. All lanes of the warp take part: a lane takes
 /// four neighbours of every so manieth slot.
 template <typename Partials, typename Store>

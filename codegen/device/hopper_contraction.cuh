@@ -77,7 +77,8 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     arriveAt(turnOf, bothConsumers);
     place.skip(P::slices);
   }
-  for (int index = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0); index < P::tiles; index += stride) {
+  const int first = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0);
+  for (int index = first; index < P::tiles; index += stride) {
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
     if constexpr (Finish::readsPanel)
       if (isSpeaker) requestPanels(staging, panels, finish.panel.tensor.map);
@@ -94,8 +95,9 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
     storeSums(sums, c, panels, staging, vector, totals, finish);
-    if constexpr (Finish::SumOutputs::count > 0) totals.template finish<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
+    if constexpr (Finish::SumOutputs::count > 0) totals.template leave<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
+  finishSums<product, tile>(finish.sums, first, stride, firstRow);
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 

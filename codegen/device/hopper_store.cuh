@@ -170,6 +170,7 @@ struct NoSums {
 template <Product product, Tile tile, typename Outputs> struct TotalsOfTile {
   struct Values {};
 };
+template <Product product, Tile tile> __device__ __forceinline__ void finishSums(const NoSums &, int, int, int) {}
 
 /// What becomes of the sums: the epilogue with what it reads and makes beside them.
 template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsOut, typename Function> struct Finish {

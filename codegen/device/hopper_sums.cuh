@@ -153,10 +153,9 @@ template <Product product, Tile tile, typename First, typename... Rest> struct T
     visit(first, outputs.first, place);
     rest.forEach(outputs.rest, visit, place + (First::Partials::isOfRows ? 0 : SumShape<product, tile>::totalBytes));
   }
-  /// Once a tile, behind its last panel: leaves the partial sums, and stores those of strips that are whole then. isRequested: the
-  /// copy engine will bring panels into the buffer.
+  /// Once a tile, behind its last panel: leaves the partial sums. isRequested: the copy engine will bring panels into the buffer.
   template <bool isRequested>
-  __device__ __forceinline__ void finish(const Outputs &outputs, const Panels<product, tile> &panels, SharedAddress buffer, int consumer) {
+  __device__ __forceinline__ void leave(const Outputs &outputs, const Panels<product, tile> &panels, SharedAddress buffer, int consumer) {
     static_assert(Outputs::columns * SumShape<product, tile>::totalBytes <= panelBytes, "the totals of all warps fit one panel");
     if constexpr (Outputs::columns > 0) {
       if (threadIdx.x % warpgroup == 0) waitForStoresToRead<0>();
@@ -169,14 +168,55 @@ template <Product product, Tile tile, typename First, typename... Rest> struct T
       fenceForAsync();
       synchronize(1 + consumer, warpgroup);
     }
-    forEach(outputs, [&](auto &total, const auto &output, int) {
-      const int strip = total.strip(panels);
-      if (!isLastOfStrip(*output.partials, strip)) return;
-      addStrip(*output.partials, strip, [&](int element, float sum) {
-        if (const int place = total.place(panels, element); place < total.extent) storeOne(output.elements + place, sum);
-      });
-    });
   }
 };
+
+/// visit(output) of all that are of rows, or of columns.
+template <bool isOfRows, typename Visit> __device__ __forceinline__ void forEachSum(const SumOutputs<> &, const Visit &) {}
+template <bool isOfRows, typename First, typename... Rest, typename Visit>
+__device__ __forceinline__ void forEachSum(const SumOutputs<First, Rest...> &outputs, const Visit &visit) {
+  if constexpr (First::Partials::isOfRows == isOfRows) visit(outputs.first);
+  forEachSum<isOfRows>(outputs.rest, visit);
+}
+
+/// Stores the sums of rows, or of columns, of the strips that are whole once this warp has arrived for its tiles: `first` and every
+/// `stride`-th behind it, which lanes arrive for side by side. One arrival serves all sums, at the counter of the first.
+template <bool isOfRows, Product product, Tile tile, typename Outputs>
+__device__ __forceinline__ void finishStrips(const Outputs &outputs, int first, int stride, int firstRow) {
+  using P = Plan<product, tile>;
+  using Total = TotalOfTile<product, tile, isOfRows>;
+  const auto panelsOf = [&](int index) { return Panels<product, tile>{tileStart<product, tile>(index), firstRow}; };
+#pragma unroll 1
+  for (int from = first; from < P::tiles; from += 32 * stride) {
+    const int own = from + threadIdx.x % 32 * stride;
+    unsigned before = 0, last = 0;
+    bool hasArrived = false;
+    ptx::warpBarrier();
+    forEachSum<isOfRows>(outputs, [&](const auto &output) {
+      if (hasArrived) return;
+      hasArrived = true;
+      last = output.partials->slots - 1;
+      if (own < P::tiles) before = ptx::arrive(&output.partials->arrived[Total::strip(panelsOf(own))], last);
+    });
+    ptx::warpBarrier();
+#pragma unroll 1
+    for (int lane = 0, index = from; lane < 32 && index < P::tiles; ++lane, index += stride) {
+      if (ptx::fromLane(before, lane) != last) continue;
+      const Panels<product, tile> panels = panelsOf(index);
+      forEachSum<isOfRows>(outputs, [&](const auto &output) {
+        addStrip(*output.partials, Total::strip(panels), [&](int element, float sum) {
+          if (const int place = Total::place(panels, element); place < Total::extent) storeOne(output.elements + place, sum);
+        });
+      });
+    }
+  }
+}
+
+/// Once a consumer, behind its last tile: every arrival waits until what the warp wrote has reached L2, microseconds at every tile.
+template <Product product, Tile tile, typename... Sums>
+__device__ __forceinline__ void finishSums(const SumOutputs<Sums...> &outputs, int first, int stride, int firstRow) {
+  if constexpr (SumOutputs<Sums...>::columns > 0) finishStrips<false, product, tile>(outputs, first, stride, firstRow);
+  if constexpr (SumOutputs<Sums...>::columns < SumOutputs<Sums...>::count) finishStrips<true, product, tile>(outputs, first, stride, firstRow);
+}
 
 }  // namespace weft::hopper

@@ -100,7 +100,16 @@ private:
 
   mlir::LogicalResult compute(mlir::Operation &op, const std::vector<Shared> &operands) {
     std::vector<const TensorValue *> plain;
-    for (const Shared &operand : operands) plain.push_back(operand.get());
+    std::vector<TensorValue> factors;
+    if (options.roundFactors && mlir::isa<ContractOp>(op)) {
+      factors.reserve(operands.size());
+      for (auto [value, operand] : llvm::zip_equal(op.getOperands(), operands)) {
+        reference::roundTo(*toDType(value.getType()), factors.emplace_back(*operand));
+        plain.push_back(&factors.back());
+      }
+    } else {
+      for (const Shared &operand : operands) plain.push_back(operand.get());
+    }
     try {
       std::vector<TensorValue> values = reference::evaluate(&op, plain, options);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), values)) {

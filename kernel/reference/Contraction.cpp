@@ -2,10 +2,24 @@
 #include "kernel/Error.h"
 #include "kernel/MatrixProduct.h"
 #include "kernel/reference/PointEvaluator.h"
+#include "kernel/reference/Rounding.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft::reference {
+
+/// An operand as it is stored, or as it would be where the kernel computes it: rounded to its element type. Whoever is off by the error may
+/// round to another neighbour, and only then.
+Point PointEvaluator::factor(const BodyOp &op, size_t n, const Coordinates &at) {
+  const Point exact = operand(op, n, at);
+  const int value = op.operands[n];
+  const DType type = kernel.values[size_t(value)].dtype;
+  if (inputOf[size_t(value)] >= 0 || type == DType::f32) return exact;
+  const auto rounded = [&](double element) { return roundTo(type, saturated(type, element)); };
+  const double nearest = rounded(exact.value), least = rounded(exact.value - exact.error), most = rounded(exact.value + exact.error);
+  return {.value = nearest, .error = std::max(nearest - least, most - nearest)};
+}
 
 Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) {
   const std::string spec = text(op, "spec");
@@ -38,7 +52,7 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
     int64_t rest = n;
     for (size_t r = reduced.size(); r-- > 0; rest /= reduced[r].extent)
       for (size_t side : {0, 1}) places[side][reduced[r].dimensions[side]] = rest % reduced[r].extent;
-    const Point a = operand(op, 0, places[0]), b = operand(op, 1, places[1]);
+    const Point a = factor(op, 0, places[0]), b = factor(op, 1, places[1]);
     total += a.value * b.value;
     magnitude += std::abs(a.value * b.value);
     squares += a.value * b.value * a.value * b.value;

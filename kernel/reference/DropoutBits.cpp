@@ -24,14 +24,27 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
   return counter;
 }
 
+std::array<uint32_t, 4> mixed(std::array<uint32_t, 4> words) {
+  auto &[x, y, z, w] = words;
+  for (int round = 0; round < 2; ++round) {
+    x += y * w;
+    y += z * x;
+    z += x * y;
+    w += y * z;
+    for (uint32_t &word : words) word ^= word >> 16;
+  }
+  return words;
+}
+
 uint32_t dropoutDraw(const DropoutSource &source, int64_t outer, int64_t row, int64_t column) {
   const int64_t r = row % 16, c = column % 16;
   const uint32_t lane = uint32_t((r % 8) * 4 + (c % 8) / 2), draw = uint32_t(c % 2 + 2 * (r / 8) + 4 * (c / 8));
-  const std::array<uint32_t, 4> counter = {lane + 32 * uint32_t(column / 16), uint32_t(row / 16), uint32_t(outer),
-                                           source.stream};
   const std::array<uint32_t, 2> key = {uint32_t(source.seed),
                                        uint32_t(source.seed >> 32) ^ (uint32_t(source.step) * weyl0)};
-  return philox(counter, key)[draw / 2] >> (16 * (draw % 2)) & 0xFFFF;
+  const std::array<uint32_t, 4> common = philox({0, 0, 0, source.stream}, key);
+  const std::array<uint32_t, 4> words = mixed({common[0] + (lane + 32 * uint32_t(column / 16)) * weyl0,
+                                               common[1] + uint32_t(row / 16) * weyl0, common[2] + uint32_t(outer) * weyl0, common[3]});
+  return words[draw / 2] >> (16 * (draw % 2)) & 0xFFFF;
 }
 
 uint32_t dropoutThreshold(double p) { return uint32_t(std::lround(p * 65536)); }

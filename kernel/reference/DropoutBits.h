@@ -12,6 +12,10 @@ namespace weft::reference {
 /// Philox4x32 with 7 rounds ("Parallel Random Numbers: As Easy as 1, 2, 3", section 3.3).
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
+/// What four words of coordinates and key come to: every word takes in the product of two others, twice, with its high half
+/// folded into the low one each time (after pcg4d of "Hash Functions for GPU Rendering", JCGT 9(3), 2020).
+std::array<uint32_t, 4> mixed(std::array<uint32_t, 4> words);
+
 /// Seed and step are read from the device, the stream belongs to the op.
 struct DropoutSource {
   uint64_t seed = 1, step = 0;

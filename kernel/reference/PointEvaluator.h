@@ -121,6 +121,7 @@ private:
 
   // Contraction.cpp
   Point contract(const BodyOp &op, size_t result, const Coordinates &at);
+  Point factor(const BodyOp &op, size_t n, const Coordinates &at);
 
   // Movement.cpp
   Point identity(const BodyOp &op, size_t result, const Coordinates &at);

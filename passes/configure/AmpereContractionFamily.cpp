@@ -1,6 +1,8 @@
-// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched strided
-// matrix product, in any orientation. On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
+// Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched
+// strided matrix product, in any orientation; operands of 16 bits may be made on load (kernel/ContractionPrologue.h). On sm_90a, whose
+// own family is faster, they are tried where that family cannot use its copy engine.
 #include "kernel/AmpereTile.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/AmpereCost.h"
 #include "passes/configure/Family.h"
@@ -39,7 +41,7 @@ std::string typeRefusal(const Kernel &kernel) {
   const ProductTypes types = productTypes(kernel);
   const DType type = types.c;
   if (types.areTf32()) return type == DType::f32 ? "" : fmt::format("a result of {}; products of a warp give f32 of tf32", nameOf(type));
-  for (const int value : operandValues(kernel))
+  for (const int value : kernel.body[*contractionIndex(kernel)].operands)
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warp has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
@@ -65,7 +67,10 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
   if (!hasWarpProducts(device.architecture))
     return {.reason = fmt::format("{} has no asynchronous copies and products of a warp as this family takes; sm_80 and later have",
                                   device.architecture)};
-  if (std::string reason = contractionRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  if (!recognised.region) return {.reason = recognised.refusal};
+  if (!recognised.region->isPlain())
+    return {.reason = fmt::format("'{}' follows the contraction; no fused epilogues", kernel.body[recognised.region->contraction + 1].name)};
   if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
   const DType dtype = productTypes(kernel).a;
   if (!device.tensorFlops.contains(dtype)) return {.reason = fmt::format("{} names no flop rate of products of {}", device.name, nameOf(dtype))};
@@ -80,6 +85,11 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
       refusal = answer.refusal;
       continue;
     }
+    if (recognised.region->prologue)
+      if (std::string reason = prologueLayoutRefusal(kernel, configuration, *recognised.region->prologue); !reason.empty()) {
+        refusal = std::move(reason);
+        continue;
+      }
     if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine && hopperProduct(kernel, configuration).product) {
       if (refusal.empty()) refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
       continue;

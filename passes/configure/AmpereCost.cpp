@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/LibraryCost.h"
+#include "passes/configure/PrologueCost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,10 +21,34 @@ double ampereTensorSeconds(const HopperProduct &product, const AmpereContraction
   return waves * 2 * m * n * depth / (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
 }
 
+namespace {
+
+/// The contraction alone, of operands as it reads them.
+Cost libraryCostOfProduct(Kernel kernel, const Configuration &configuration, const Device &device) {
+  const std::array<int, 3> values = contractionValues(kernel).value();
+  const ProductTypes types = productTypes(kernel);
+  const ProductInputs inputs = productInputs(kernel);
+  kernel.body = {kernel.body[*contractionIndex(kernel)]};
+  kernel.body[0].operands = {values[0], values[1]};
+  kernel.inputs = {values[0], values[1]};
+  kernel.values[size_t(values[0])].dtype = storedAs(types.a);
+  kernel.values[size_t(values[1])].dtype = storedAs(types.b);
+  const Configuration product{.inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
+                              .outputs = configuration.outputs,
+                              .knobs = LibraryKnobs{}};
+  return libraryCost(kernel, product, LibraryKnobs{}, device);
+}
+
+}  // namespace
+
 Cost ampereCost(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs, const Device &device) {
   const HopperProductAnswer answer = warpProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  const double tensorSeconds = ampereTensorSeconds(*answer.product, knobs, productTypes(kernel).a, device);
+  // The warps that multiply make the operand between two slices.
+  const double waves = std::ceil(double(ampereTiles(*answer.product, knobs)) / device.multiprocessors);
+  const double depth = std::ceil(double(answer.product->k) / knobs.tileK) * knobs.tileK;
+  const double tensorSeconds = ampereTensorSeconds(*answer.product, knobs, productTypes(kernel).a, device) +
+                               waves * makingSeconds(kernel, *answer.product, knobs.tileM, knobs.tileN, depth, analytic::ampereMakingShare, device);
   const auto necessary = double(kernel.necessaryBytes());
   const double memorySeconds = necessary / device.copyBandwidth;
   const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer.product->k));
@@ -33,7 +58,8 @@ Cost ampereCost(const Kernel &kernel, const Configuration &configuration, const 
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   if (device.libraryProducts)
-    cost.seconds = std::max(cost.seconds, analytic::ampereUnmeasured * libraryCost(kernel, configuration, LibraryKnobs{}, device).seconds);
+    cost.seconds = std::max(cost.seconds, analytic::ampereUnmeasured * libraryCostOfProduct(kernel, configuration, device).seconds);
+  cost.seconds *= unmeasuredPrologue(*answer.product);
   return cost;
 }
 

@@ -114,6 +114,12 @@ constexpr double ampereGuardedShare = 0.2, ampereStartSeconds = 0.5e-6;
 /// Against the library's first candidate at least, until there are measured rows.
 constexpr double ampereUnmeasured = 1.05;
 
+/// Operands that are made on load: what an element costs beside its arithmetic, as instructions, rewritten in place in shared memory or
+/// made by threads that copy (H200: 0.14 to 0.2 and 0.26 to 0.28 ns an element and multiprocessor; accesses to shared memory beside
+/// products take 60 cycles a warp); the share of a multiprocessor's arithmetic that three warps of a block on sm_90a have, and the warps that
+/// multiply before sm_90 (estimates). On the price of such kernels as on that of those whose blocks share k.
+constexpr double makingInstructions = 20, copyingInstructions = 34, hopperMakingShare = 0.5, ampereMakingShare = 0.6, prologueUnmeasured = 1.05;
+
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
 

@@ -3,8 +3,9 @@
 // The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A, B). A layout is legal if
 // each group merges to one extent with one stride in every operand that has it, in one common order of its axes, and the
 // fastest axis of each operand is not of the batch group. Everything else about the permutation is free. What an epilogue reads
-// and stores has the order of C's axes. Layouts in which an operand's groups do not merge are a list of their own.
-#include "kernel/MatrixProduct.h"
+// and stores has the order of C's axes; what a prologue reads, that of the operand's. Layouts in which an operand's groups do not merge are a
+// list of their own.
+#include "kernel/ContractionPrologue.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -128,6 +129,8 @@ Layout layoutAlong(const Kernel &kernel, int value, const std::vector<int> &orde
 
 std::string contractionRefusal(const Kernel &kernel) {
   if (!contractionValues(kernel)) return "the body does not open with a contraction of two operands";
+  if (*contractionIndex(kernel) > 0)
+    return "'" + kernel.body[0].name + "' stands before the contraction, whose operands are read as they are in memory";
   if (kernel.body.size() != 1) return "'" + kernel.body[1].name + "' follows the contraction; no fused epilogues";
   if (kernel.inputs.size() != 2) return "both operands of the contraction are one tensor";
   return "";
@@ -141,6 +144,7 @@ using AddTuples = void (*)(const Kernel &, const std::array<int, 3> &, const Gro
 std::vector<LayoutTuple> allTuples(const Kernel &kernel, AddTuples add) {
   const std::array<int, 3> values = contractionValues(kernel).value();
   const ProductInputs inputs = productInputs(kernel);
+  const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
   std::set<LayoutTuple> tuples;
   forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { add(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;
@@ -148,6 +152,10 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, AddTuples add) {
     const std::vector<int> order = axesInOrder(kernel, values[2], tuple[2]);
     LayoutTuple operands;
     for (int value : operandValues(kernel)) operands.push_back(value == values[2] ? tuple[2] : layoutAlong(kernel, value, order));
+    if (prologue) {
+      const std::vector<int> orderOfRead = axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
+      for (const PrologueInput &input : prologue->inputs) operands[input.input] = layoutAlong(kernel, input.value, orderOfRead);
+    }
     // Kernel operands may stand in another order than the einsum's.
     operands[inputs.a] = tuple[0];
     operands[inputs.b] = tuple[1];

@@ -20,6 +20,7 @@ struct FamilyEntry {
   std::string_view name;
   FamilyAnswer (*space)(const Kernel &, const Device &);
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
+  bool takesPrologues = false;
 };
 
 /// The order is the order of enumeration, and ties of prices go to the first: cheapest family first.
@@ -27,9 +28,9 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
-    {"hopper-contraction", hopperContractionSpace, true},
+    {"hopper-contraction", hopperContractionSpace, true, true},
     {"cublaslt", librarySpace, true},
-    {"ampere-contraction", ampereContractionSpace},
+    {"ampere-contraction", ampereContractionSpace, false, true},
     {"plain-contraction", contractionSpace},
 }};
 
@@ -118,15 +119,17 @@ std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &d
   return spaces;
 }
 
-std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) {
-  if (std::ranges::none_of(families, &FamilyEntry::takesEpilogues)) return {};
+namespace {
+
+std::function<std::string(const Kernel &)> refusals(const Device &device, bool FamilyEntry::*takes) {
+  if (std::ranges::none_of(families, takes)) return {};
   // Layers repeat: most kernels are equal to one that was taken before.
-  return [device, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {
+  return [device, takes, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {
     std::string text = canonicalText(kernel);
     if (taken->contains(text)) return std::string();
     std::vector<std::string> reasons;
     for (const FamilyEntry &family : families) {
-      if (!family.takesEpilogues) continue;
+      if (!(family.*takes)) continue;
       const FamilyAnswer answer = family.space(kernel, device);
       if (answer.space) {
         taken->insert(std::move(text));
@@ -137,6 +140,11 @@ std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device
     return fmt::format("{}", fmt::join(reasons, "; "));
   };
 }
+
+}  // namespace
+
+std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) { return refusals(device, &FamilyEntry::takesEpilogues); }
+std::function<std::string(const Kernel &)> prologueRefusals(const Device &device) { return refusals(device, &FamilyEntry::takesPrologues); }
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {
   double count = 0;

@@ -41,6 +41,8 @@ void forEachConfiguration(const Kernel &kernel, const Device &device, const Layo
 /// Asks the families that take contractions with an epilogue: the function gives each family's reason, or nothing if one takes
 /// the kernel. No function where no family does. Remembers what was taken: for one thread.
 std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device);
+/// The same of those that take contractions with a prologue (kernel/ContractionPrologue.h).
+std::function<std::string(const Kernel &)> prologueRefusals(const Device &device);
 
 /// Why a slice or a concatenation moves elements in this configuration, by a stable code, V001 to V005: "V001
 /// part-axis-not-slowest (h in [p,h,b,j])". Nothing for views, for other kernels, and where elements move because the layouts differ.

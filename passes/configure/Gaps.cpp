@@ -65,7 +65,10 @@ std::string gapsRefusal(const Kernel &kernel, size_t operand, const Layout &layo
   if (!values) return "";
   const auto isOf = [&](const std::vector<int> &some) { return std::find(some.begin(), some.end(), value) != some.end(); };
   const bool isFactor = value == (*values)[0] || value == (*values)[1];
-  for (size_t op = 1; op < kernel.body.size(); ++op)
+  const size_t contraction = *contractionIndex(kernel);
+  for (size_t op = 0; op < contraction; ++op)
+    if (!isFactor && isOf(kernel.body[op].operands)) return "ops before the contraction read it";
+  for (size_t op = contraction + 1; op < kernel.body.size(); ++op)
     if (!isFactor || isOf(kernel.body[op].operands)) return "an epilogue reads or writes it";
   const ContractionGroups groups = contractionGroups(kernel, *values);
   const std::vector<int> &axes = kernel.values[static_cast<size_t>(value)].axes;

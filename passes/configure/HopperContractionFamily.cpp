@@ -36,6 +36,11 @@ constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of th
 
 bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
 
+/// Whether a prologue reads it, which has said what types it takes.
+bool isOfPrologue(const ContractionRegion &region, int value) {
+  return region.prologue && std::ranges::find(region.prologue->inputs, value, &PrologueInput::value) != region.prologue->inputs.end();
+}
+
 /// Operands of the product and the first output have one type, or operands are 8-bit floats and the first output is wider, or they are f32
 /// that is read as tf32; what else an epilogue reads and stores may be f32, too.
 std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
@@ -43,13 +48,13 @@ std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
   const DType type = types.c;
   for (const int value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
-    if (value != region.a && value != region.b && own != DType::f32 && !isHalf(own))
+    if (value != region.a && value != region.b && !isOfPrologue(region, value) && own != DType::f32 && !isHalf(own))
       return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
   }
   if (types.areFloat8()) return "";
   if (types.areTf32())
     return isHalf(type) || type == DType::f32 ? "" : fmt::format("a result of {}; f32, f16 and bf16 are taken of tf32", nameOf(type));
-  for (const int value : {region.a, region.b})
+  for (const int value : kernel.body[region.contraction].operands)
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
@@ -91,12 +96,12 @@ HopperContractionKnobs withPanels(HopperContractionKnobs tile, int tensors) {
 }
 
 /// With as few stages less as make room for panels and for the sums of other blocks, beside which two panels have to do.
-std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int splits, const Device &device) {
+std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int splits, bool isMade, const Device &device) {
   constexpr int fewestStages = 3;
   tile.splits = splits;
   if (splits > 1) tile.staging = std::min(tile.staging, 2);
   for (; tile.stages >= fewestStages; --tile.stages)
-    if (hopperKnobsRefusal(tile, device.sharedMemoryPerBlock).empty()) return tile;
+    if (hopperKnobsRefusal(tile, device.sharedMemoryPerBlock).empty() && hopperSharedBytes(tile, isMade) <= device.sharedMemoryPerBlock) return tile;
   return std::nullopt;
 }
 
@@ -109,8 +114,8 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
     if (readsPanels || stored > 1) one = withPanels(one, stored);
-    for (const int splits : region.sums.empty() ? splitsOf(product, one, device) : std::vector{1}) {
-      const auto candidate = fitted(one, splits, device);
+    for (const int splits : region.sums.empty() && !region.prologue ? splitsOf(product, one, device) : std::vector{1}) {
+      const auto candidate = fitted(one, splits, product.isAnyMade(), device);
       if (!candidate || !hopperTileRefusal(product, *candidate, epilogueRegisters).empty()) continue;
       if (std::string reason = hopperSumsRefusal(region, product, *candidate); !reason.empty()) refusal = std::move(reason);
       else priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
@@ -194,7 +199,7 @@ struct Legal {
   std::string refusal = {};
 
   /// By the engine alone: what threads copy has one stride a group.
-  Legal(const Kernel &kernel, std::vector<LayoutTuple> all, bool isByEngineAlone) {
+  Legal(const Kernel &kernel, const ContractionRegion &region, std::vector<LayoutTuple> all, bool isByEngineAlone) {
     for (LayoutTuple &tuple : all) {
       HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}));
       if (!answer.product) {
@@ -202,6 +207,10 @@ struct Legal {
         continue;
       }
       if (isByEngineAlone && !(answer.product->a.isByEngine && answer.product->b.isByEngine)) continue;
+      if (region.prologue) {
+        refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *region.prologue);
+        if (!refusal.empty()) continue;
+      }
       shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
       products.push_back(*std::move(answer.product));
       tuples.push_back(std::move(tuple));
@@ -235,11 +244,11 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
     return {.reason = fmt::format("{} has no products of a warpgroup; sm_90a has", device.architecture)};
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   if (std::string reason = kernelRefusal(kernel, recognised, device); !reason.empty()) return {.reason = std::move(reason)};
-  Legal legal(kernel, contractionTuples(kernel), false);
+  Legal legal(kernel, *recognised.region, contractionTuples(kernel), false);
   if (legal.tuples.empty()) return {.reason = std::move(legal.refusal)};
   std::set<Knobs> knobs;
   std::string refusal = addTiles(kernel, *recognised.region, legal, mostTiles, device, knobs);
-  if (recognised.region->isPlain())
+  if (recognised.region->isPlain() && !recognised.region->prologue)
     for (const auto &[extents, product] : legal.shapes) addNarrowKnobs(legal.products, product, device, knobs);
   if (knobs.empty() && !refusal.empty()) return {.reason = std::move(refusal)};
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", epilogueRegisters(kernel, *recognised.region))};
@@ -249,8 +258,8 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
 std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device) {
   if (!hasWarpgroupProducts(device.architecture)) return std::nullopt;
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
-  if (!kernelRefusal(kernel, recognised, device).empty() || !isHalf(productTypes(kernel).a)) return std::nullopt;
-  Legal legal(kernel, severalStridesTuples(kernel), true);
+  if (!kernelRefusal(kernel, recognised, device).empty() || recognised.region->prologue || !isHalf(productTypes(kernel).a)) return std::nullopt;
+  Legal legal(kernel, *recognised.region, severalStridesTuples(kernel), true);
   if (legal.tuples.empty()) return std::nullopt;
   std::set<Knobs> knobs;
   addTiles(kernel, *recognised.region, legal, fewestTiles, device, knobs);

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/HopperSums.h"
 #include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/PrologueCost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +59,12 @@ double hopperTensorSeconds(const HopperProduct &product, const HopperContraction
 Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs, const Device &device) {
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
-  const double tensorSeconds = hopperTensorSeconds(*answer.product, knobs, device);
+  const double multiplySeconds = hopperTensorSeconds(*answer.product, knobs, device);
+  // Slices are made while others are multiplied.
+  const double waves = std::ceil(double(hopperTiles(*answer.product, knobs)) / std::min(knobs.blocks, device.multiprocessors));
+  const double depth = double(hopperSlices(*answer.product) * answer.product->depth());
+  const double making = waves * makingSeconds(kernel, *answer.product, knobs.tileM, knobs.tileN, depth, analytic::hopperMakingShare, device);
+  const double tensorSeconds = std::max(multiplySeconds, making);
   const double partial = partialBytes(kernel, *answer.product, knobs), necessary = double(kernel.necessaryBytes()) + partial;
   const double busy = double(std::min<int64_t>(hopperBlocks(*answer.product, knobs), device.multiprocessors)) / device.multiprocessors;
   const double memorySeconds = necessary / (device.copyBandwidth * std::min(1.0, analytic::hopperShareOfMemory * busy));
@@ -68,6 +74,7 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (partial > 0) cost.seconds = analytic::hopperSumsUnmeasured * (cost.seconds + analytic::hopperSumSeconds);
+  cost.seconds *= unmeasuredPrologue(*answer.product);
   if (knobs.splits > 1 || knobs.streams != 0) cost.seconds *= analytic::hopperSplitUnmeasured;
   else if (knobs.schedule == HopperSchedule::narrow) cost.seconds *= analytic::hopperNarrowUnmeasured;
   if (answer.product->hasSeveralStrides()) cost.seconds += analytic::hopperStridesSeconds;

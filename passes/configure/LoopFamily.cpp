@@ -112,7 +112,7 @@ bool dropsOut(const Kernel &kernel) {
 }
 
 /// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent. Sixteen elements, in two
-/// accesses, where dropout is: columns 8 apart share Philox calls; of 8-bit floats too, but not where a thread adds them up, since the
+/// accesses, where dropout is: columns 8 apart share words of draws; of 8-bit floats too, but not where a thread adds them up, since the
 /// sums of two results would not fit its registers. `alsoAlong`: only operands that run along these too count.
 std::vector<int> widthsAlong(const Kernel &kernel, int axis, const std::vector<int> &alsoAlong = {}) {
   int64_t largest = 1;

@@ -40,6 +40,8 @@ struct FuseOptions {
   /// Why no kernel family of the target takes this contraction with an epilogue; empty if one does. Absent: no target is known, and
   /// nothing is fused into a contraction (F021).
   std::function<std::string(const Kernel &)> epilogueRefusal = {};
+  /// The same of a contraction with a prologue. Absent: nothing is fused in front of one (F022).
+  std::function<std::string(const Kernel &)> prologueRefusal = {};
 };
 
 /// A candidate: op numbers of the graph that may share one kernel.
@@ -57,7 +59,7 @@ struct FusionResult {
 ///   reduction-consumer  the same, where one of the two reduces: spaces are equal or differ by the reduced axis
 ///   shared-input        two ops read one tensor over one iteration space
 ///   launch-merging      independent ops over one iteration space: fewer launches, no byte saved
-/// and, under rules `standard`, contractions with the element-wise ops that follow them (Epilogues.h).
+/// and, under rules `standard`, contractions with the element-wise ops that follow them (Epilogues.h) and that make an operand (Prologues.h).
 /// The op set of every candidate is convex: no path between two of its ops leaves the set.
 /// `paper` puts each op into one kernel: neighbours merge in the order of the ops until nothing merges further, and launches
 /// merge only beside contractions that read one tensor. `standard` keeps every connected set, because the selector may find

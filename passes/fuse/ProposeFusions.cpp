@@ -3,11 +3,11 @@
 // worklist; maximal sets that nothing connects are then merged when they run over one iteration space. Rules `paper`: groups
 // start with each op alone and are merged for good, in the order of the ops, until nothing merges. Every union is tried once
 // and leaves one record, up to the first that the bound on candidates turns away, so the records of a graph are a function of the graph and the options alone. Contractions are not
-// part of that search: Epilogues.cpp has theirs.
+// part of that search: Epilogues.cpp and Prologues.cpp have theirs.
 //
 // A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that all read its scalars) would get its
 // smallest sets alone. Its search begins anew with whole kernels: each op is joined by the neighbour that saves most, again and again.
-#include "passes/fuse/Epilogues.h"
+#include "passes/fuse/Prologues.h"
 
 #include <algorithm>
 #include <deque>
@@ -25,8 +25,8 @@ public:
   bool isFull() const { return static_cast<int>(accepted.size()) >= options.maxCandidates; }
 
   FusionResult run() {
-    if (options.rules != FuseRules::paper && options.epilogueRefusal)
-      fuseEpilogues();
+    if (options.rules != FuseRules::paper)
+      fuseIntoContractions();
     if (options.rules != FuseRules::paper || !options.forced.empty()) {
       if (beginsWhole)
         growWhole();
@@ -41,12 +41,19 @@ public:
 private:
   // --- search ---
 
-  void fuseEpilogues() {
-    for (EpilogueAttempt &attempt : proposeEpilogues(flow, options, rules)) {
+  void fuseIntoContractions() {
+    const std::vector<EpilogueAttempt> epilogues = options.epilogueRefusal ? proposeEpilogues(flow, options, rules) : std::vector<EpilogueAttempt>{};
+    takeAttempts(epilogues);
+    if (options.prologueRefusal)
+      takeAttempts(proposePrologues(flow, options, rules, epilogues));
+  }
+
+  void takeAttempts(const std::vector<EpilogueAttempt> &attempts) {
+    for (const EpilogueAttempt &attempt : attempts) {
       tried.insert(attempt.ops);
       record(attempt.ops, attempt.rejection);
       if (!attempt.rejection)
-        withContraction.push_back(std::move(attempt.ops));
+        withContraction.push_back(attempt.ops);
     }
   }
 

@@ -31,11 +31,17 @@ inline constexpr ReasonCode contractionEpilogueOff{
     "no kernel family of the target takes the contraction with these ops after it; the detail names the contraction, or each "
     "family with its reason"};
 inline constexpr ReasonCode contractionPrologue{
-    "F022", "contraction-prologue", "a contraction reads its operands from memory: what computes them is no part of its kernel"};
+    "F022", "contraction-prologue",
+    "a contraction reads its operand from memory: what computes it is no function of single elements, or the result has other readers"};
 inline constexpr ReasonCode besideContraction{
     "F023", "beside-contraction", "the op does not need the contraction's result, so that its kernel would gain nothing by it"};
 inline constexpr ReasonCode noEpilogue{
     "F024", "no-epilogue", "an op is no element-wise function of the contraction's result; the detail names it and says why"};
+inline constexpr ReasonCode noPrologue{
+    "F025", "no-prologue", "the ops before the contraction make no operand of single elements, rows and columns; the detail says why"};
+inline constexpr ReasonCode contractionPrologueOff{
+    "F026", "contraction-prologue-off",
+    "no kernel family of the target takes the contraction with these ops before it; the detail names each family with its reason"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle", "a path between the ops leads through an op outside; the detail names that op"};
 inline constexpr ReasonCode forwardAndBackward{
@@ -68,6 +74,7 @@ inline constexpr std::array reasonCodes{
     reasons::spaceMismatch,          reasons::accessTwice,         reasons::extentMismatch,
     reasons::reductionAxisMismatch,  reasons::contractionRule,     reasons::contractionEpilogueOff,
     reasons::contractionPrologue,    reasons::besideContraction,   reasons::noEpilogue,
+    reasons::noPrologue,             reasons::contractionPrologueOff,
     reasons::wouldCreateCycle,       reasons::forwardAndBackward,  reasons::partnerAccess,
     reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
     reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,

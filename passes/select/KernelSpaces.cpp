@@ -2,6 +2,7 @@
 #include "passes/select/KernelSpaces.h"
 
 #include "kernel/CanonicalNames.h"
+#include "kernel/MatrixProduct.h"
 #include "passes/select/Prices.h"
 
 #include <fmt/ranges.h>
@@ -73,12 +74,12 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
   for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// What an epilogue of a library saves, or one that sums what it computes, only measurements say: beside those of others they are
-/// offered by their own rows alone.
+/// What an epilogue of a library saves, one that sums what it computes, or an operand that is made on load, only measurements say: beside
+/// those of others they are offered by their own rows alone.
 bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
   if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1) return false;
   const bool hasSums = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce"; });
-  return space.family == familyOf(LibraryKnobs{}) || hasSums;
+  return space.family == familyOf(LibraryKnobs{}) || hasSums || contractionIndex(kernel).value_or(0) > 0;
 }
 
 Bests measuredBestsOf(const Kernel &kernel, const KernelSpaces &spaces) {

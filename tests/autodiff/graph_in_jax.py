@@ -33,14 +33,22 @@ class Type:
 
 
 def philox(counter, key, rounds=7):
-    """Philox4x32 of SPEC.md, section Dropout bits: four uint32 arrays and two keys to four words."""
-    c, k = [word.astype(np.uint64) for word in counter], [np.uint64(word) for word in key]
-    low = np.uint64(0xFFFFFFFF)
+    """Philox4x32 of SPEC.md, section Dropout bits: four words and two keys to four words, as Python's integers."""
+    c, k = list(counter), list(key)
     for _ in range(rounds):
-        product0, product1 = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
-        c = [(product1 >> np.uint64(32)) ^ c[1] ^ k[0], product1 & low, (product0 >> np.uint64(32)) ^ c[3] ^ k[1], product0 & low]
-        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
+        product0, product1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(product1 >> 32) ^ c[1] ^ k[0], product1 % 2**32, (product0 >> 32) ^ c[3] ^ k[1], product0 % 2**32]
+        k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
     return c
+
+
+def mixed(words):
+    """Of four arrays of uint32, whose products wrap."""
+    for _ in range(2):
+        for i, (a, b) in enumerate(((1, 3), (2, 0), (0, 1), (1, 2))):
+            words[i] = words[i] + words[a] * words[b]
+        words = [word ^ (word >> np.uint32(16)) for word in words]
+    return words
 
 
 def kept(shape, p, stream, seed, step):
@@ -51,10 +59,11 @@ def kept(shape, p, stream, seed, step):
     o, r, c = np.meshgrid(np.arange(outer), np.arange(rows), np.arange(columns), indexing='ij')
     lane = (r % 16 % 8) * 4 + (c % 16 % 8) // 2
     draw = c % 2 + 2 * (r % 16 // 8) + 4 * (c % 16 // 8)
-    counter = [lane + 32 * (c // 16), r // 16, o % 2**32, np.full_like(o, stream)]
-    words = np.stack(philox(counter, (seed % 2**32, (seed >> 32) ^ (step * 0x9E3779B9 % 2**32))))
+    common = philox((0, 0, 0, stream), (seed % 2**32, (seed >> 32) ^ (step * 0x9E3779B9 % 2**32)))
+    parts = [lane + 32 * (c // 16), r // 16, o % 2**32, np.zeros_like(o)]
+    words = np.stack(mixed([np.uint32(word) + part.astype(np.uint32) * np.uint32(0x9E3779B9) for word, part in zip(common, parts)]))
     word = np.take_along_axis(words, (draw // 2)[None], axis=0)[0]
-    bits = (word >> (16 * (draw % 2)).astype(np.uint64)) & np.uint64(0xFFFF)
+    bits = (word >> (16 * (draw % 2)).astype(np.uint32)) & np.uint32(0xFFFF)
     return (bits >= round(p * 65536)).reshape(shape)
 
 

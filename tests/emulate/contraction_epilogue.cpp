@@ -12,6 +12,7 @@
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
 #include "tests/unit/SampleContractions.h"
+#include "tests/unit/SamplePrologues.h"
 #include "tests/unit/SampleStrides.h"
 
 #include <catch2/catch.hpp>
@@ -212,7 +213,8 @@ void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
   }
 }
 
-double elementOf(size_t input, int64_t place) { return double((place * 7 + int64_t(input) * 5 + place / 11) % 31 - 15) / 16; }
+/// Odd multiples of 1 / 32: no zeros, by which kernels divide.
+double elementOf(size_t input, int64_t place) { return double(2 * ((place * 7 + int64_t(input) * 5 + place / 11) % 31) - 31) / 32; }
 
 /// A tensor in memory under its layout.
 class Tensor {
@@ -381,6 +383,19 @@ void addHopper(const Kernel &kernel, std::span<const HopperContractionKnobs> til
     }
 }
 
+/// Of every orientation of operands and result one tile, one after the other.
+void addMade(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles, std::vector<HopperSubject> &subjects) {
+  std::set<std::string> seen;
+  for (const LayoutTuple &tuple : contractionTuples(kernel)) {
+    HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % tiles.size()])};
+    const auto product = hopperProduct(kernel, subject.configuration).product;
+    if (!product || !hopperRefusal(kernel, subject.configuration, subject.tile(), findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+    if (!seen.insert(fmt::format("{}{}{}", product->isSwapped, product->a.isAlongK(), product->b.isAlongK())).second) continue;
+    subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+    subjects.push_back(std::move(subject));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie") {
@@ -505,6 +520,30 @@ TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, w
   const emulate::HostLibrary library("hopper_streams", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+}
+
+TEST_CASE("kernels of sm_90a make operands on load: slices of the copy engine in place, all others on their way, with zeros beyond the end of k") {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 2},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 192, .stages = 2, .staging = 2},
+                                              {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 1, .rasterM = 1}};
+  const samples::PrologueExtents several[] = {{.b = 2, .h = 1, .j = 40, .k = 72, .i = 72, .p = 16, .u = 72},
+                                              {.b = 1, .h = 2, .j = 9, .k = 65, .i = 67, .p = 17, .u = 70}};
+  std::vector<HopperSubject> subjects;
+  for (const samples::PrologueExtents &extents : several)
+    for (const DType type : {DType::f16, DType::bf16})
+      for (const Kernel &kernel : samples::madeContractions(extents, type, true)) addMade(kernel, tiles, subjects);
+  std::vector<emulate::Source> sources;
+  size_t inPlace = 0;
+  for (const HopperSubject &subject : subjects) {
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+    inPlace += isMadeByEngine(hopperProduct(subject.kernel, subject.configuration).product.value());
+  }
+  CHECK(inPlace > 30);
+  CHECK(subjects.size() - inPlace > 60);
+  const emulate::HostLibrary library("hopper_prologue", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
     checkHopper(subjects[i], library.kernel(i));
   }
 }

@@ -159,9 +159,22 @@ TEST_CASE("scattered rows: repeated indices, crowded rows, indices outside the t
 
 namespace {
 
+/// Whether this warp is the last of a strip; in front of the kernels below.
+constexpr const char *arrival = R"(#include "weft/fragment_sums.cuh"
+namespace {
+template <typename Partials> __device__ bool isLastOfStrip(Partials &partials, int strip) {
+  weft::ptx::warpBarrier();
+  unsigned before = 0;
+  if (threadIdx.x % 32 == 0) before = weft::ptx::arrive(&partials.arrived[strip], Partials::slots - 1);
+  weft::ptx::warpBarrier();
+  return weft::ptx::fromLane(before, 0) == Partials::slots - 1;
+}
+}
+)";
+
 /// Warps of 16 rows x 64 columns each, `across` blocks along columns and `down` along rows; a tile of a block has four warps, one below
 /// the other. As epilogues of tensor-core kernels sum, but for the shared memory in between.
-constexpr const char *fragmentSums = R"(#include "weft/fragment_sums.cuh"
+constexpr const char *fragmentSums = R"(
 namespace {
 struct At { int row, column; };
 constexpr int rows = ROWS, columns = COLUMNS, across = (columns + 63) / 64, down = (rows + 63) / 64;
@@ -188,11 +201,11 @@ extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, 
   float *to = column_partials.of[tileN][tileM * 4 + warp] + weft::PanelColumnSums::columnOf(lane);
   to[0] = total[0], to[1] = total[1];
   if (lane % 4 < 2) row_partials.of[tileM * 4 + warp][tileN][lane % 4 * 8 + lane / 4] = row.of[lane % 4];
-  if (weft::isLastOfStrip(column_partials, tileN))
+  if (isLastOfStrip(column_partials, tileN))
     weft::addStrip(column_partials, tileN, [&](int e, float sum) {
       if (tileN * 64 + e < columns) of_columns[tileN * 64 + e] = sum;
     });
-  if (weft::isLastOfStrip(row_partials, tileM * 4 + warp))
+  if (isLastOfStrip(row_partials, tileM * 4 + warp))
     weft::addStrip(row_partials, tileM * 4 + warp, [&](int e, float sum) {
       if (tileM * 64 + warp * 16 + e < rows) of_rows[tileM * 64 + warp * 16 + e] = sum;
     });
@@ -200,14 +213,14 @@ extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, 
 )";
 
 /// Every width of a strip, with as many slots as leave some lanes without one and as need several rounds; one warp.
-constexpr const char *strips = R"(#include "weft/fragment_sums.cuh"
+constexpr const char *strips = R"(
 namespace {
 __device__ weft::StripPartials<2, SLOTS, WIDTH> partials;
 }
 extern "C" __global__ void __launch_bounds__(32) strips(const float *x, float *sums) {
   const int strip = blockIdx.x % 2, slot = blockIdx.x / 2;
   for (int at = threadIdx.x; at < WIDTH; at += 32) partials.of[strip][slot][at] = x[(strip * SLOTS + slot) * WIDTH + at];
-  if (!weft::isLastOfStrip(partials, strip)) return;
+  if (!isLastOfStrip(partials, strip)) return;
   weft::addStrip(partials, strip, [&](int at, float sum) { sums[strip * WIDTH + at] = sum; });
 }
 )";
@@ -240,7 +253,7 @@ std::vector<Floats> launched(const emulate::HostKernel &kernel, const Floats &in
 TEST_CASE("fragments are summed down to columns and rows: whole and clipped tiles, one strip and several") {
   const std::vector<std::pair<int64_t, int64_t>> shapes = {{64, 64}, {128, 192}, {200, 70}, {9, 300}, {1, 1}, {1000, 40}};
   std::vector<emulate::Source> sources;
-  for (const auto &[rows, columns] : shapes) sources.push_back({filled(fragmentSums, {{"ROWS", rows}, {"COLUMNS", columns}}), "fragment_sums"});
+  for (const auto &[rows, columns] : shapes) sources.push_back({filled(std::string(arrival) + fragmentSums, {{"ROWS", rows}, {"COLUMNS", columns}}), "fragment_sums"});
   const emulate::HostLibrary library("fragment_sums", sources);
   for (size_t shape = 0; shape < shapes.size(); ++shape) {
     const auto [rows, columns] = shapes[shape];
@@ -268,7 +281,7 @@ TEST_CASE("strips of every width and any number of slots") {
   for (const int64_t width : {16, 32, 48, 64})
     for (const int64_t slots : {1, 2, 7, 33, 130}) shapes.emplace_back(slots, width);
   std::vector<emulate::Source> sources;
-  for (const auto &[slots, width] : shapes) sources.push_back({filled(strips, {{"SLOTS", slots}, {"WIDTH", width}}), "strips"});
+  for (const auto &[slots, width] : shapes) sources.push_back({filled(std::string(arrival) + strips, {{"SLOTS", slots}, {"WIDTH", width}}), "strips"});
   const emulate::HostLibrary library("strips", sources);
   for (size_t shape = 0; shape < shapes.size(); ++shape) {
     const auto [slots, width] = shapes[shape];

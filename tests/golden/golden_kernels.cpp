@@ -6,6 +6,7 @@
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SampleStrides.h"
+#include "tests/unit/SamplePrologues.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -152,6 +153,17 @@ Golden ampereTf32Golden() {
   return {"projection_ampere_tf32", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{.stages = 3})};
 }
 
+/// Operands that are made on load: probabilities finished by rows, rewritten in place by spare warps; a norm applied by the warps that multiply.
+Golden hopperPrologueGolden() {
+  const Kernel kernel = samples::scaledContext({.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, DType::f16);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 8, .staging = 2};
+  return {"scaled_context_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+Golden amperePrologueGolden() {
+  const Kernel kernel = samples::normalizedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16);
+  return {"normalized_projection_ampere_bf16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+}
+
 /// Gradients of gamma and beta whose columns blocks of the grid share.
 Golden gridGolden() {
   const examples::Example example = examples::findLoopExample("scale_bias", DType::f16, 1);
@@ -206,6 +218,8 @@ std::vector<Golden> goldens() {
       hopperTf32Golden(true),
       ampereGolden(),
       ampereTf32Golden(),
+      hopperPrologueGolden(),
+      amperePrologueGolden(),
   };
 }
 

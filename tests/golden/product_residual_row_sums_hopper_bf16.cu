@@ -40,13 +40,14 @@ product_residual_row_sums(const __grid_constant__ weft::hopper::TensorMap w_map,
                           unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213120);
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&rest_v)[8], const float (&bias_v)[8], float (&summed)[2][8],
       const weft::hopper::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const float biased = sums[e] + bias_v[e];
-      const float kept_2 = kept.at(e) ? biased * keepScale : 0.0f;
+      const float kept_2 = (kept.at(e) ? biased : 0.0f) * scaleOfKept;
       const float sum_2 = kept_2 + rest_v[e];
       const float square = sum_2 * sum_2;
       summed[0][e] = sum_2;

@@ -1,12 +1,14 @@
 #include "tests/gpu/Cases.h"
 
 #include "kernel/Device.h"
+#include "kernel/ContractionPrologue.h"
 #include "kernel/HopperProduct.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/Sampling.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SamplePrologues.h"
 #include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
@@ -403,6 +405,41 @@ void addStreams(Collector &collect) {
   }
 }
 
+/// Operands that are made on load: every role of what is read, both operands in every orientation, casts from other widths, one tile and many, k
+/// that ends inside a slice where functions are no number, tiny products, members of a batch, rows that start anywhere, an epilogue behind.
+void addPrologues(Collector &collect) {
+  const samples::PrologueExtents several[] = {{},
+                                              {.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331},
+                                              {.b = 3, .h = 4, .j = 333, .k = 200, .i = 1000, .p = 16, .u = 1112},
+                                              {.b = 2, .h = 2, .j = 256, .k = 512, .i = 512, .p = 128, .u = 768},
+                                              {.b = 1, .h = 2, .j = 9, .k = 24, .i = 24, .p = 8, .u = 40},
+                                              {.b = 1, .h = 1, .j = 1, .k = 7, .i = 1, .p = 1, .u = 3}};
+  const auto isRead = [](const Kernel &kernel, const Configuration &configuration) {
+    return prologueLayoutRefusal(kernel, configuration, contractionPrologue(kernel).prologue.value()).empty();
+  };
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const samples::PrologueExtents &extents : several) {
+      for (const Kernel &kernel : samples::madeContractions(extents, dtype, true)) {
+        const std::vector<Configuration> drawn = collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 12 : 5);
+        for (size_t n = 0; n < drawn.size(); ++n) {
+          collect.add("prologue", kernel, dtype, drawn[n]);
+          const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
+          const auto &tile = std::get<HopperContractionKnobs>(views.knobs);
+          if (hopperProduct(kernel, views).product && hopperRefusal(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
+            collect.add("prologue-views", kernel, dtype, views);
+        }
+      }
+      for (const Kernel &kernel : samples::madeContractions(extents, dtype, false)) {
+        const std::vector<Configuration> drawn = collect.drawFamily(kernel, AmpereContractionKnobs{}, dtype == DType::f16 ? 8 : 4);
+        for (size_t n = 0; n < drawn.size(); ++n) {
+          collect.add("prologue-warps", kernel, dtype, drawn[n]);
+          const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
+          if (warpProduct(kernel, views).product && isRead(kernel, views)) collect.add("prologue-warps-views", kernel, dtype, views);
+        }
+      }
+    }
+}
+
 /// Views have rows of operands and results that start anywhere, or at 16 bytes with gaps between them.
 void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &types, const Configuration &configuration, int64_t padding) {
   const Configuration views = emulate::asViews(kernel, configuration, padding);
@@ -547,6 +584,7 @@ void addContractions(Collector &collect) {
   addNarrow(collect);
   addFused(collect);
   addSums(collect);
+  addPrologues(collect);
   addStrides(collect);
   addStreams(collect);
   addFloat8(collect);

@@ -32,6 +32,8 @@ struct Case {
 ///   split         of sm_90a with k over the blocks of a cluster
 ///   fused         of sm_90a with what follows a contraction
 ///   fused-sums    with sums of that down to rows or columns of the result
+///   prologue      with operands that are made on load, in place and by threads that copy; prologue-views: padded; prologue-warps and
+///                 prologue-warps-views: by products of a warp
 ///   ampere        the same from sm_80 on, ampere-views likewise
 ///   casts         to and from 8-bit floats, of all orders of magnitude
 ///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny extents, with scales; float8-views: padded

@@ -54,7 +54,7 @@ struct Counts {
 void compare(KernelOp op, Counts &counts) {
   const Kernel kernel = toKernel({op}, "");
   const std::vector<TensorValue> arguments = randomArguments(op, 11);
-  const InterpreterOptions options{.precision = Precision::f64, .roundToStorage = false, .seed = 0x123456789abcdefull, .step = 5};
+  const InterpreterOptions options{.precision = Precision::f64, .roundToStorage = false, .roundFactors = true, .seed = 0x123456789abcdefull, .step = 5};
   InterpreterOptions inSingle = options;
   inSingle.precision = Precision::f32;
   const auto exact = interpret(op, arguments, options), rounded = interpret(op, arguments, inSingle);

@@ -136,6 +136,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   prices = costModelOf(target);
   pricesKey = keyOfPrices(target, *prices);
   epilogueRefusal = epilogueRefusals(prices->device());
+  prologueRefusal = prologueRefusals(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
 }
@@ -316,7 +317,7 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
   return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden,
-          .epilogueRefusal = epilogueRefusal};
+          .epilogueRefusal = epilogueRefusal, .prologueRefusal = prologueRefusal};
 }
 
 namespace {
@@ -368,7 +369,7 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
       for (const ImpliedMask &mask : leaveOutImpliedMasks(mlir::cast<GraphOp>(graph)))
         variant.notes.push_back(fmt::format("{} draws no mask: {} reads {}, which is zero where it would drop", writtenName(mask.scaled),
                                             writtenName(mask.reader), writtenName(mask.dropped)));
-    variant.fusions = first >= Phase::configure ? attachedFusions(graph, options.epilogueRefusal) : proposeFusions(graph, options);
+    variant.fusions = first >= Phase::configure ? attachedFusions(graph, options) : proposeFusions(graph, options);
     detachFusions(graph);
     if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
     else kept.push_back(std::move(variant));

@@ -161,7 +161,7 @@ private:
   ChoiceFlags choices;
   std::unique_ptr<CostModel> prices;
   std::string pricesKey;  ///< equal for equal prices
-  std::function<std::string(const Kernel &)> epilogueRefusal;  ///< of the target's families; see FuseOptions
+  std::function<std::string(const Kernel &)> epilogueRefusal, prologueRefusal;  ///< of the target's families; see FuseOptions
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate

@@ -49,8 +49,9 @@ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typenam
     }
     TotalsOfTile<product, tile, SumOutputs> totals;
     storeSums(own, c, panels, staging, vectorOfTile, totals, finish);
-    if constexpr (SumOutputs::count > 0) totals.template finish<Out::readsPanel>(finish.sums, panels, staging.start, consumer);
+    if constexpr (SumOutputs::count > 0) totals.template leave<Out::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
+  finishSums<product, tile>(finish.sums, int(blockIdx.x), int(gridDim.x), consumer * P::rowBlocks * 64);
 }
 
 }  // namespace weft::hopper

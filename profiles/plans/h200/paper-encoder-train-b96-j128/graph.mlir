@@ -48,7 +48,7 @@ module {
       %score_4 = weft.contract "phbk,phbj->hbjk" %k_2, %q_3 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
       weft.yield %score_4 : !hbjk
     }
-    %probability, %kept = weft.kernel @softmax_dropout (%score_2 = %score : !hbjk) -> (!hbjk, !hbjk) layouts ([h, b, j, k] -> [h, b, j, k], [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 128 : i64, threads_per_row = 8 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+    %probability, %kept = weft.kernel @softmax_dropout (%score_2 = %score : !hbjk) -> (!hbjk, !hbjk) layouts ([h, b, j, k] -> [h, b, j, k], [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 64 : i64, threads_per_row = 8 : i64, vector_axis = "k", vector_width = 8 : i64}} {
       %probability_3 = weft.softmax %score_2 over k {empty_row = zero} : !hbjk
       %kept_4 = weft.dropout %probability_3 {p = 0.1, stream = 0} : !hbjk
       weft.yield %probability_3, %kept_4 : !hbjk, !hbjk
@@ -57,11 +57,7 @@ module {
       %weighted_4 = weft.contract "whbk,hbjk->whbj" %v_2, %kept_3 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_4 : !whbj
     }
-    %wo_0 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
-      %wo_3 = weft.identity %wo_2 : !whi
-      weft.yield %wo_3 : !whi
-    }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo_0 : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([w, h, i], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %attention_product = weft.contract "whi,whbj->bji" %wo_2, %weighted_3 : !whi, !whbj -> !bji
       %attention = weft.bias %attention_product, %bo_4 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
@@ -72,22 +68,22 @@ module {
       %norm1_5, %mean1_6, %rstd1_7 = weft.layer_norm %residual1_2, %gamma1_3, %beta1_4 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
       weft.yield %norm1_5, %mean1_6, %rstd1_7 : !bji, !f32_bj, !f32_bj
     }
-    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_2 = %w1 : !ui, %norm1_3 = %norm1 : !bji, %b1_4 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_2 = %w1 : !ui, %norm1_3 = %norm1 : !bji, %b1_4 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
       %hidden_product = weft.contract "ui,bji->bju" %w1_2, %norm1_3 : !ui, !bji -> !bju
       %hidden = weft.bias %hidden_product, %b1_4 along (u) : !bju, !u
       %active = weft.relu %hidden : !bju
       %active_kept_5 = weft.dropout %active {p = 0.1, stream = 2} : !bju
       weft.yield %active_kept_5 : !bju
     }
-    %w2_1 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
+    %w2_0 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
       %w2_3 = weft.identity %w2_2 : !iu
       weft.yield %w2_3 : !iu
     }
-    %feed_forward_product = weft.kernel @feed_forward_projection (%w2_2 = %w2_1 : !iu, %active_kept_3 = %active_kept : !bju) -> !bji layouts ([u, i], [b, j, u] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 4 : i64}} {
+    %feed_forward_product = weft.kernel @feed_forward_projection (%w2_2 = %w2_0 : !iu, %active_kept_3 = %active_kept : !bju) -> !bji layouts ([u, i], [b, j, u] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 4 : i64}} {
       %feed_forward_product_4 = weft.contract "iu,bju->bji" %w2_2, %active_kept_3 : !iu, !bju -> !bji
       weft.yield %feed_forward_product_4 : !bji
     }
-    %residual2, %norm2, %mean2, %rstd2 = weft.kernel @bias_dropout_residual_layer_norm (%feed_forward_product_2 = %feed_forward_product : !bji, %b2_3 = %b2 : !i, %norm1_4 = %norm1 : !bji, %gamma2_5 = %gamma2 : !i, %beta2_6 = %beta2 : !i) -> (!bji, !bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [b, j, i], [i], [i] -> [b, j, i], [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+    %residual2, %norm2, %mean2, %rstd2 = weft.kernel @bias_dropout_residual_layer_norm (%feed_forward_product_2 = %feed_forward_product : !bji, %b2_3 = %b2 : !i, %norm1_4 = %norm1 : !bji, %gamma2_5 = %gamma2 : !i, %beta2_6 = %beta2 : !i) -> (!bji, !bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [b, j, i], [i], [i] -> [b, j, i], [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "warp", threads = 64 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 4 : i64}} {
       %feed_forward = weft.bias %feed_forward_product_2, %b2_3 along (i) : !bji, !i
       %feed_forward_kept = weft.dropout %feed_forward {p = 0.1, stream = 3} : !bji
       %residual2_7 = weft.residual %feed_forward_kept, %norm1_4 : !bji
@@ -112,7 +108,7 @@ module {
       %d_w2_4 = weft.contract "bji,bju->iu" %d_feed_forward_2, %active_kept_3 : !bji, !bju -> !iu
       weft.yield %d_w2_4 : !iu
     }
-    %d_hidden = weft.kernel @d_active_kept_projection_scale_relu_dx (%w2_2 = %w2_1 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> !bju layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_hidden = weft.kernel @d_active_kept_projection_scale_relu_dx (%w2_2 = %w2_0 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> !bju layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_active_kept = weft.contract "iu,bji->bju" %w2_2, %d_feed_forward_3 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
       %d_hidden_5 = weft.relu_dx %d_active, %active_kept_4 : !bju
@@ -132,7 +128,7 @@ module {
       %d_gamma1_6, %d_beta1_7 = weft.layer_norm_dw %d_norm1_2, %residual1_3, %mean1_4, %rstd1_5 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
       weft.yield %d_gamma1_6, %d_beta1_7 : !i, !i
     }
-    %d_residual1, %d_attention = weft.kernel @layer_norm_dx_dropout (%d_norm1_2 = %d_norm1 : !bji, %residual1_3 = %residual1 : !bji, %gamma1_4 = %gamma1 : !i, %mean1_5 = %mean1 : !f32_bj, %rstd1_6 = %rstd1 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
+    %d_residual1, %d_attention = weft.kernel @layer_norm_dx_dropout (%d_norm1_2 = %d_norm1 : !bji, %residual1_3 = %residual1 : !bji, %gamma1_4 = %gamma1 : !i, %mean1_5 = %mean1 : !f32_bj, %rstd1_6 = %rstd1 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
       %d_residual1_7 = weft.layer_norm_dx %d_norm1_2, %residual1_3, %gamma1_4, %mean1_5, %rstd1_6 over i : !bji, !bji, !i, !f32_bj, !f32_bj
       %d_attention_8 = weft.dropout %d_residual1_7 {p = 0.1, stream = 1} : !bji
       weft.yield %d_residual1_7, %d_attention_8 : !bji, !bji
@@ -145,7 +141,11 @@ module {
       %d_wo_4 = weft.contract "bji,whbj->whi" %d_attention_2, %weighted_3 : !bji, !whbj -> !whi
       weft.yield %d_wo_4 : !whi
     }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_0 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %wo_1 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
+      %wo_3 = weft.identity %wo_2 : !whi
+      weft.yield %wo_3 : !whi
+    }
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_1 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_weighted_4 = weft.contract "whi,bji->whbj" %wo_2, %d_attention_3 : !whi, !bji -> !whbj
       weft.yield %d_weighted_4 : !whbj
     }

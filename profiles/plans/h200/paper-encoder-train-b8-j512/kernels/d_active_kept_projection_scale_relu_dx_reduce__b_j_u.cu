@@ -8,7 +8,7 @@
 //   reads      w2[i,u] f16   d_feed_forward[b,j,i] f16   active_kept[b,j,u] f16    50.3 MB
 //   writes     d_hidden[b,j,u] f16   d_b1[u] f16    33.6 MB
 //   flop       34.4 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
 //   not fused  contract, bias, relu, dropout, relu_dx: F031 forward-and-backward (hidden_product, d_hidden)
 //   not fused  contract, scale, relu_dx, reduce, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
@@ -22,7 +22,7 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .b = {.outer = 1, .k = u, .batch = 0, .isByEngine = true},
     .strideCm = u, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 4, .splits = 1,
     .isPingPong = true};
 constexpr float factor = 1.1111112f;
 __device__ weft::hopper::ColumnPartials<product, tile> d_b1_partials;

@@ -5,7 +5,7 @@
 //   reads      v[w,h,b,k] f16   d_weighted[w,h,b,j] f16    16.8 MB
 //   writes     d_kept[h,b,j,k] f16    67.1 MB
 //   flop       4.29 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 8    launch <<<132, 384>>>
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/hopper_contraction.cuh"
@@ -19,7 +19,7 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = 1, .k = h * b * j, .batch = j, .isByEngine = true},
     .b = {.outer = 1, .k = v_w, .batch = v_b, .isByEngine = true},
     .strideCm = k, .batchStrideC = j * k, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,
     .isPingPong = true};
 }  // namespace
 
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 d_kept_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap v_map,
                            const __grid_constant__ weft::hopper::TensorMap d_weighted_map,
                            const __grid_constant__ weft::hopper::TensorMap d_kept_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
       {&d_kept_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

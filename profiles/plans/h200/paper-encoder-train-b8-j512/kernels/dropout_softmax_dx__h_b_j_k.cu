@@ -6,7 +6,7 @@
 //   reads      d_kept[h,b,j,k] f16   probability[h,b,j,k] f16    134 MB
 //   writes     d_score[h,b,j,k] f16    67.1 MB
 //   flop       168 Mflop
-//   config     vector 8 x f16 along k, one warp a row, 4 rows a block    launch <<<16384, 128>>>
+//   config     vector 16 x f16 along k, one warp a row, 2 rows a block    launch <<<32768, 64>>>
 //   fused by   fuse: reduction-consumer
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
 //   not fused  softmax, dropout, softmax_dx: F031 forward-and-backward (probability, d_score)
@@ -17,9 +17,8 @@
 
 namespace {
 constexpr int b = 8, j = 512, k = 512;              // extents
-constexpr int width = 8;                            // elements a thread takes along k
-constexpr int threadsPerRow = 32, rowsPerBlock = 4;
-constexpr int steps = k / (width * threadsPerRow);  // a thread's share of a row
+constexpr int width = 16;                           // elements a thread takes along k
+constexpr int threadsPerRow = 32, rowsPerBlock = 2;
 constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
 constexpr float keepScale = 1.1111112f;
 }  // namespace
@@ -34,48 +33,25 @@ dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::ha
   const int at_b = row / j % b;
   const int at_j = row % j;
   const int start = row * k;
+  const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
 
-  weft::Packed<weft::half, width> d_kept_row[steps];
-  weft::Kept<width> kept_row[steps];
-  weft::Packed<weft::half, width> probability_row[steps];
-  const auto seed = weft::loadSeedInOrder(dropoutKey);
-#pragma unroll
-  for (int v = 0; v < steps; ++v) {
-    const int at_k = (v * threadsPerRow + lane) * width;
-    d_kept_row[v] = weft::loadPackedInOrder<width>(d_kept + start + at_k);
-    probability_row[v] = weft::loadPackedInOrder<width>(probability + start + at_k);
-  }
-  // seed and step: a replay must not repeat masks
-  const weft::DropoutKey key = weft::loadStepInOrder(dropoutKey, seed);
-#pragma unroll
-  for (int v = 0; v < steps; ++v) {
-    const int at_k = (v * threadsPerRow + lane) * width;
-    kept_row[v] = weft::keptColumnsPaired(key, dropoutStream, at_h * b + at_b, at_j, at_k, dropThreshold);
-  }
-
-  weft::Vec<float, width> d_probability[steps];                                                   // kept on chip
+  weft::Vec<float, width> d_probability;                                                          // kept on chip
   float total = 0.0f;
+  const int at_k = lane * width;
+  const auto d_kept_v = weft::loadVector<width>(d_kept + start + at_k);
+  const auto kept = weft::keptColumns<width>(key, dropoutStream, at_h * b + at_b, at_j, at_k, dropThreshold);
+  const auto probability_v = weft::loadVector<width>(probability + start + at_k);
 #pragma unroll
-  for (int v = 0; v < steps; ++v) {
-    const auto d_kept_v = weft::unpack(d_kept_row[v]);
-    const auto probability_v = weft::unpack(probability_row[v]);
-#pragma unroll
-    for (int e = 0; e < width; ++e) {
-      d_probability[v].at[e] = kept_row[v].at(e) ? d_kept_v.at[e] * keepScale : 0.0f;             // %45
-      const float product = d_probability[v].at[e] * probability_v.at[e];
-      total += product;
-    }
+  for (int e = 0; e < width; ++e) {
+    d_probability.at[e] = kept.at(e) ? d_kept_v.at[e] * keepScale : 0.0f;                         // %45
+    const float product = d_probability.at[e] * probability_v.at[e];
+    total += product;
   }
   total = weft::warpSum<threadsPerRow>(total);
 
+  weft::Vec<float, width> d_score_out;
 #pragma unroll
-  for (int v = 0; v < steps; ++v) {
-    const int at_k = (v * threadsPerRow + lane) * width;
-    const auto probability_v = weft::unpack(probability_row[v]);
-    weft::Vec<float, width> d_score_out;
-#pragma unroll
-    for (int e = 0; e < width; ++e)
-      d_score_out.at[e] = probability_v.at[e] * (d_probability[v].at[e] - total);                 // %46
-    weft::storeVector<width>(d_score + start + at_k, d_score_out);
-  }
+  for (int e = 0; e < width; ++e)
+    d_score_out.at[e] = probability_v.at[e] * (d_probability.at[e] - total);                      // %46
+  weft::storeVector<width>(d_score + start + at_k, d_score_out);
 }

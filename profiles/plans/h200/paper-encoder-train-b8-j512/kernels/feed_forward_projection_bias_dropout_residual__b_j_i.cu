@@ -38,13 +38,14 @@ feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft
                                                     unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213120);
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&norm1_v)[8], const float (&b2_v)[8],
       const weft::hopper::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const float feed_forward = sums[e] + b2_v[e];                                               // %21
-      const float feed_forward_kept = kept.at(e) ? feed_forward * keepScale : 0.0f;               // %22
+      const float feed_forward_kept = (kept.at(e) ? feed_forward : 0.0f) * scaleOfKept;           // %22
       const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %23
       sums[e] = residual2_2;
     }

@@ -1,13 +1,13 @@
-// layer_norm__b_j_i    kernel 12 of paper-encoder, forward    (this header is not hashed)
+// layer_norm__b_j_i    kernel 9 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %24, %24, %24 = layer_norm %23, %gamma2, %beta2 over i
+//   ops        %15, %15, %15 = layer_norm %14, %gamma1, %beta1 over i
 //   space      b=8 j=512 | i=1024 (reduced)
-//   reads      residual2[b,j,i] f16   gamma2[i] f16   beta2[i] f16    8.39 MB
-//   writes     norm2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    8.42 MB
+//   reads      residual1[b,j,i] f16   gamma1[i] f16   beta1[i] f16    8.39 MB
+//   writes     norm1[b,j,i] f16   mean1[b,j] f32   rstd1[b,j] f32    8.42 MB
 //   flop       29.4 Mflop
-//   config     vector 4 x f16 along i, one warp a row, 4 rows a block    launch <<<1024, 128>>>
+//   config     vector 4 x f16 along i, one warp a row, 2 rows a block    launch <<<2048, 64>>>
 //   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
-//   not fused  bias, dropout, residual, layer_norm, layer_norm_dx: F031 forward-and-backward (feed_forward, d_residual2)
+//   not fused  bias, dropout, residual, layer_norm, layer_norm_dx: F031 forward-and-backward (attention, d_residual1)
 #include "weft/math.cuh"
 #include "weft/reduce.cuh"
 #include "weft/types.cuh"
@@ -16,64 +16,64 @@
 namespace {
 constexpr int i = 1024;                             // extents
 constexpr int width = 4;                            // elements a thread takes along i
-constexpr int threadsPerRow = 32, rowsPerBlock = 4;
+constexpr int threadsPerRow = 32, rowsPerBlock = 2;
 constexpr int steps = i / (width * threadsPerRow);  // a thread's share of a row
 constexpr float epsilon = 1e-05f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_b_j_i(const weft::half *__restrict__ residual2, const weft::half *__restrict__ gamma2,
-                 const weft::half *__restrict__ beta2, weft::half *__restrict__ norm2, float *__restrict__ mean2,
-                 float *__restrict__ rstd2) {
+layer_norm_b_j_i(const weft::half *__restrict__ residual1, const weft::half *__restrict__ gamma1,
+                 const weft::half *__restrict__ beta1, weft::half *__restrict__ norm1, float *__restrict__ mean1,
+                 float *__restrict__ rstd1) {
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                        // (b, j), b slowest
   const int start = row * i;
 
-  weft::Packed<weft::half, width> residual2_row[steps];
+  weft::Packed<weft::half, width> residual1_row[steps];
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
     const int at_i = (v * threadsPerRow + lane) * width;
-    residual2_row[v] = weft::loadPacked<width>(residual2 + start + at_i);
+    residual1_row[v] = weft::loadPacked<width>(residual1 + start + at_i);
   }
 
   float total = 0.0f;
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
-    const auto residual2_v = weft::unpack(residual2_row[v]);
+    const auto residual1_v = weft::unpack(residual1_row[v]);
 #pragma unroll
     for (int e = 0; e < width; ++e)
-      total += residual2_v.at[e];
+      total += residual1_v.at[e];
   }
   total = weft::warpSum<threadsPerRow>(total);
 
-  const float mu_out = total / i;                                                                 // %24
+  const float mu_out = total / i;                                                                 // %15
   if (lane == 0)
-    weft::storeOne(mean2 + row, mu_out);
+    weft::storeOne(mean1 + row, mu_out);
   float squares = 0.0f;
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
-    const auto residual2_v = weft::unpack(residual2_row[v]);
+    const auto residual1_v = weft::unpack(residual1_row[v]);
 #pragma unroll
     for (int e = 0; e < width; ++e) {
-      const float square = (residual2_v.at[e] - mu_out) * (residual2_v.at[e] - mu_out);
+      const float square = (residual1_v.at[e] - mu_out) * (residual1_v.at[e] - mu_out);
       squares += square;
     }
   }
   squares = weft::warpSum<threadsPerRow>(squares);
 
-  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %24
+  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %15
   if (lane == 0)
-    weft::storeOne(rstd2 + row, r_out);
+    weft::storeOne(rstd1 + row, r_out);
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
     const int at_i = (v * threadsPerRow + lane) * width;
-    const auto residual2_v = weft::unpack(residual2_row[v]);
-    const auto gamma2_v = weft::loadVector<width>(gamma2 + at_i);
-    const auto beta2_v = weft::loadVector<width>(beta2 + at_i);
-    weft::Vec<float, width> norm2_out;
+    const auto residual1_v = weft::unpack(residual1_row[v]);
+    const auto gamma1_v = weft::loadVector<width>(gamma1 + at_i);
+    const auto beta1_v = weft::loadVector<width>(beta1 + at_i);
+    weft::Vec<float, width> norm1_out;
 #pragma unroll
     for (int e = 0; e < width; ++e)
-      norm2_out.at[e] = (residual2_v.at[e] - mu_out) * r_out * gamma2_v.at[e] + beta2_v.at[e];    // %24
-    weft::storeVector<width>(norm2 + start + at_i, norm2_out);
+      norm1_out.at[e] = (residual1_v.at[e] - mu_out) * r_out * gamma1_v.at[e] + beta1_v.at[e];    // %15
+    weft::storeVector<width>(norm1 + start + at_i, norm1_out);
   }
 }

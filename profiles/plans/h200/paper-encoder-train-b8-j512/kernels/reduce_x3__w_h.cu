@@ -7,7 +7,7 @@
 //   reads      d_v[w,h,b,k] f16   d_k[w,h,b,k] f16   d_q[w,h,b,k] f16    25.2 MB
 //   writes     d_bv[w,h] f16   d_bk[w,h] f16   d_bq[w,h] f16    6.14 kB
 //   flop       12.6 Mflop
-//   config     vector 4 x f16 along k, one block of 128 threads a row    launch <<<1024, 128>>>
+//   config     vector 8 x f16 along k, one block of 128 threads a row    launch <<<1024, 128>>>
 //   fused by   fuse: launch-merging
 //   not fused  dropout, softmax_dx, reduce: F012 reduction-axis-mismatch (b2,k2 against k)
 //   not fused  contract, reduce: F021 contraction-epilogue-off (hopper-contraction: 'reduce' to 'd_bv' runs over the members of a batched product; cublaslt: 'reduce' is over 'd_v'; the library sums an operand, or the derivative of GELU)
@@ -17,7 +17,7 @@
 
 namespace {
 constexpr int h = 16, b = 8, k = 512;               // extents
-constexpr int width = 4;                            // elements a thread takes along k
+constexpr int width = 8;                            // elements a thread takes along k
 constexpr int threadsPerRow = 128, rowsPerBlock = 1;
 constexpr int steps = b * (k / width) / threadsPerRow;  // a thread's share of a row
 constexpr int d_v_w = 196608;                       // stride of d_v along w

@@ -5,7 +5,7 @@
 //              %13 = dropout %12
 //              %14 = residual %13, %x
 //   space      i=1024 b=96 j=128 | w=64 h=16 (reduced)
-//   reads      wo[i,w,h] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
+//   reads      wo[w,h,i] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
 //   writes     residual1[b,j,i] f16    25.2 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
@@ -20,7 +20,7 @@ constexpr weft::Offset w = 64, h = 16, i = 1024, b = 96, j = 128;  // extents
 constexpr weft::hopper::Product product = {
     .batch = 1, .m = b * j, .n = i, .k = w * h,
     .a = {.outer = 1, .k = b * j, .batch = 0, .isByEngine = true},
-    .b = {.outer = w * h, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = 1, .k = i, .batch = 0, .isByEngine = true},
     .strideCm = i, .batchStrideC = 0, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 4, .splits = 1,
     .isPingPong = true};
@@ -38,13 +38,14 @@ attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::h
                                                  unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&x_v)[8], const float (&bo_v)[8],
       const weft::hopper::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const float attention = sums[e] + bo_v[e];                                                  // %12
-      const float attention_kept = kept.at(e) ? attention * keepScale : 0.0f;                     // %13
+      const float attention_kept = (kept.at(e) ? attention : 0.0f) * scaleOfKept;                 // %13
       const float residual1_2 = attention_kept + x_v[e];                                          // %14
       sums[e] = residual1_2;
     }

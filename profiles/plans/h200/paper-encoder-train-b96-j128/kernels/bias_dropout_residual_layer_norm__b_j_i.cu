@@ -8,7 +8,7 @@
 //   reads      feed_forward_product[b,j,i] f16   b2[i] f16   norm1[b,j,i] f16   gamma2[i] f16   beta2[i] f16    50.3 MB
 //   writes     residual2[b,j,i] f16   norm2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    50.4 MB
 //   flop       126 Mflop
-//   config     vector 8 x f16 along i, one block of 64 threads a row    launch <<<12288, 64>>>
+//   config     vector 4 x f16 along i, one warp a row, 2 rows a block    launch <<<6144, 64>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
 //   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
 //   not fused  contract, bias, dropout, residual, layer_norm_dw: F031 forward-and-backward (feed_forward_product, d_gamma2)
@@ -20,8 +20,8 @@
 
 namespace {
 constexpr int j = 128, i = 1024;                    // extents
-constexpr int width = 8;                            // elements a thread takes along i
-constexpr int threadsPerRow = 64, rowsPerBlock = 1;
+constexpr int width = 4;                            // elements a thread takes along i
+constexpr int threadsPerRow = 32, rowsPerBlock = 2;
 constexpr int steps = i / (width * threadsPerRow);  // a thread's share of a row
 constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
 constexpr float keepScale = 1.1111112f;
@@ -35,9 +35,8 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
                                        weft::half *__restrict__ residual2, weft::half *__restrict__ norm2,
                                        float *__restrict__ mean2, float *__restrict__ rstd2,
                                        const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
-  __shared__ float scratch[2][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
-  const int lane = threadIdx.x;
-  const int row = blockIdx.x;                                                                     // (b, j), b slowest
+  const int lane = threadIdx.x % threadsPerRow;
+  const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                        // (b, j), b slowest
   const int at_b = row / j;
   const int at_j = row % j;
   const int start = row * i;
@@ -57,7 +56,7 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
 #pragma unroll
   for (int v = 0; v < steps; ++v) {
     const int at_i = (v * threadsPerRow + lane) * width;
-    kept_row[v] = weft::keptColumnsPaired(key, dropoutStream, at_b, at_j, at_i, dropThreshold);
+    kept_row[v] = weft::keptColumns<width>(key, dropoutStream, at_b, at_j, at_i, dropThreshold);
   }
 
   weft::Vec<float, width> residual2_out[steps];                                                   // kept on chip
@@ -77,7 +76,7 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
     }
     weft::storeVector<width>(residual2 + start + at_i, residual2_out[v]);
   }
-  total = weft::blockSum<threadsPerRow>(total, scratch[0]);
+  total = weft::warpSum<threadsPerRow>(total);
 
   const float mu_out = total / i;                                                                 // %24
   if (lane == 0)
@@ -91,7 +90,7 @@ bias_dropout_residual_layer_norm_b_j_i(const weft::half *__restrict__ feed_forwa
       squares += square;
     }
   }
-  squares = weft::blockSum<threadsPerRow>(squares, scratch[1]);
+  squares = weft::warpSum<threadsPerRow>(squares);
 
   const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %24
   if (lane == 0)

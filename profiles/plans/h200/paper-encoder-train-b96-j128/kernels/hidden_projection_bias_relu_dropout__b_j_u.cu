@@ -8,7 +8,7 @@
 //   reads      w1[u,i] f16   norm1[b,j,i] f16   b1[u] f16    33.6 MB
 //   writes     active_kept[b,j,u] f16    101 MB
 //   flop       103 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 staged panels, raster 8    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
 //   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 //   not fused  contract, bias, relu, dropout, contract: F031 forward-and-backward (hidden_product, d_w2)
@@ -23,7 +23,7 @@ constexpr weft::hopper::Product product = {
     .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
     .strideCm = u, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 192, .stages = 4, .staging = 4, .rasterM = 8, .splits = 1,
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 192, .stages = 4, .staging = 4, .rasterM = 4, .splits = 1,
     .isPingPong = true};
 constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
 constexpr float keepScale = 1.1111112f;
@@ -37,13 +37,14 @@ hidden_projection_bias_relu_dropout_b_j_u(const __grid_constant__ weft::hopper::
                                           const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&b1_v)[8], const weft::hopper::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const float hidden = sums[e] + b1_v[e];                                                     // %17
       const float active = weft::relu(hidden);                                                    // %18
-      const float active_kept_2 = kept.at(e) ? active * keepScale : 0.0f;                         // %19
+      const float active_kept_2 = (kept.at(e) ? active : 0.0f) * scaleOfKept;                     // %19
       sums[e] = active_kept_2;
     }
   };

@@ -6,7 +6,7 @@
 //   reads      d_norm1[b,j,i] f16   residual1[b,j,i] f16   gamma1[i] f16   mean1[b,j] f32   rstd1[b,j] f32    50.4 MB
 //   writes     d_residual1[b,j,i] f16   d_attention[b,j,i] f16    50.3 MB
 //   flop       126 Mflop
-//   config     vector 16 x f16 along i, one block of 64 threads a row    launch <<<12288, 64>>>
+//   config     vector 8 x f16 along i, one block of 64 threads a row    launch <<<12288, 64>>>
 //   fused by   fuse: reduction-consumer
 //   not fused  contract, bias, dropout, residual, layer_norm_dx: F031 forward-and-backward (attention_product, d_residual1)
 //   not fused  bias, dropout, residual, layer_norm, layer_norm_dx: F031 forward-and-backward (attention, d_residual1)
@@ -17,8 +17,9 @@
 
 namespace {
 constexpr int j = 128, i = 1024;                    // extents
-constexpr int width = 16;                           // elements a thread takes along i
+constexpr int width = 8;                            // elements a thread takes along i
 constexpr int threadsPerRow = 64, rowsPerBlock = 1;
+constexpr int steps = i / (width * threadsPerRow);  // a thread's share of a row
 constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
 constexpr float keepScale = 1.1111112f;
 }  // namespace
@@ -37,37 +38,53 @@ layer_norm_dx_dropout_b_j_i(const weft::half *__restrict__ d_norm1, const weft::
   const int start = row * i;
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
 
+  weft::Packed<weft::half, width> d_norm1_row[steps];
+  weft::Packed<weft::half, width> residual1_row[steps];
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_i = (v * threadsPerRow + lane) * width;
+    d_norm1_row[v] = weft::loadPacked<width>(d_norm1 + start + at_i);
+    residual1_row[v] = weft::loadPacked<width>(residual1 + start + at_i);
+  }
+
   const auto mean1_e = weft::loadOne(mean1 + row);
   const auto rstd1_e = weft::loadOne(rstd1 + row);
-  weft::Vec<float, width> scaled;                                                                 // kept on chip
-  weft::Vec<float, width> normalized;                                                             // kept on chip
+  weft::Vec<float, width> scaled[steps];                                                          // kept on chip
+  weft::Vec<float, width> normalized[steps];                                                      // kept on chip
   float products = 0.0f;
   float total = 0.0f;
-  const int at_i = lane * width;
-  const auto d_norm1_v = weft::loadVector<width>(d_norm1 + start + at_i);
-  const auto gamma1_v = weft::loadVector<width>(gamma1 + at_i);
-  const auto residual1_v = weft::loadVector<width>(residual1 + start + at_i);
 #pragma unroll
-  for (int e = 0; e < width; ++e) {
-    scaled.at[e] = d_norm1_v.at[e] * gamma1_v.at[e];
-    normalized.at[e] = (residual1_v.at[e] - mean1_e) * rstd1_e;
-    const float product = scaled.at[e] * normalized.at[e];
-    products += product;
-    total += scaled.at[e];
+  for (int v = 0; v < steps; ++v) {
+    const int at_i = (v * threadsPerRow + lane) * width;
+    const auto d_norm1_v = weft::unpack(d_norm1_row[v]);
+    const auto gamma1_v = weft::loadVector<width>(gamma1 + at_i);
+    const auto residual1_v = weft::unpack(residual1_row[v]);
+#pragma unroll
+    for (int e = 0; e < width; ++e) {
+      scaled[v].at[e] = d_norm1_v.at[e] * gamma1_v.at[e];
+      normalized[v].at[e] = (residual1_v.at[e] - mean1_e) * rstd1_e;
+      const float product = scaled[v].at[e] * normalized[v].at[e];
+      products += product;
+      total += scaled[v].at[e];
+    }
   }
   products = weft::blockSum<threadsPerRow>(products, scratch[0]);
   total = weft::blockSum<threadsPerRow>(total, scratch[1]);
 
   const float slope = products / i;
   const float offset = total / i;
-  weft::Vec<float, width> d_residual1_out;
-  const auto kept = weft::keptColumns<width>(key, dropoutStream, at_b, at_j, at_i, dropThreshold);
-  weft::Vec<float, width> d_attention_out;
 #pragma unroll
-  for (int e = 0; e < width; ++e) {
-    d_residual1_out.at[e] = rstd1_e * (scaled.at[e] - offset - normalized.at[e] * slope);         // %38
-    d_attention_out.at[e] = kept.at(e) ? d_residual1_out.at[e] * keepScale : 0.0f;                // %39
+  for (int v = 0; v < steps; ++v) {
+    const int at_i = (v * threadsPerRow + lane) * width;
+    weft::Vec<float, width> d_residual1_out;
+    const auto kept = weft::keptColumnsPaired(key, dropoutStream, at_b, at_j, at_i, dropThreshold);
+    weft::Vec<float, width> d_attention_out;
+#pragma unroll
+    for (int e = 0; e < width; ++e) {
+      d_residual1_out.at[e] = rstd1_e * (scaled[v].at[e] - offset - normalized[v].at[e] * slope);  // %38
+      d_attention_out.at[e] = kept.at(e) ? d_residual1_out.at[e] * keepScale : 0.0f;              // %39
+    }
+    weft::storeVector<width>(d_residual1 + start + at_i, d_residual1_out);
+    weft::storeVector<width>(d_attention + start + at_i, d_attention_out);
   }
-  weft::storeVector<width>(d_residual1 + start + at_i, d_residual1_out);
-  weft::storeVector<width>(d_attention + start + at_i, d_attention_out);
 }

@@ -1,0 +1,73 @@
+// What benchmarks of fused contractions share: parts of a kernel as kernels of their own, texts of several configurations, tensors by name, and
+// all contenders timed in turn.
+#pragma once
+
+#include "bench/contractions/TimedGraph.h"
+#include "codegen/Emit.h"
+#include "kernel/LibraryProduct.h"
+#include "runtime/Build.h"
+#include "runtime/CublasLt.h"
+
+#include <array>
+#include <deque>
+#include <map>
+
+namespace weft::bench {
+
+/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as inputs.
+Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs);
+
+struct TimedKernel {
+  Kernel kernel;
+  Configuration configuration;
+  codegen::EmittedKernel emitted = {};
+  runtime::BuildResult built = {};
+  double seconds = 0;
+};
+
+/// Of one family of ours, best first by the model, all tensors row-major.
+std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most);
+/// Compiles all of them.
+void build(const std::vector<TimedKernel *> &contenders);
+const TimedKernel &fastest(const std::vector<TimedKernel> &side);
+
+/// Every tensor of a fused kernel and of its parts, by name, in several sets; all elements of 16 bits about one half.
+class Tensors {
+public:
+  static constexpr int sets = 3;
+
+  explicit Tensors(const Kernel &kernel);
+  runtime::cuda::DevicePointer at(const std::string &name, int set) const { return buffers.at(name)[size_t(set)].address(); }
+  Enqueue enqueueOf(const TimedKernel &one);
+
+private:
+  std::map<std::string, std::vector<runtime::cuda::Buffer>> buffers;
+  runtime::cuda::Buffer key;
+  std::deque<runtime::cuda::Module> modules;
+};
+
+struct Row {
+  double *seconds;
+  Enqueue enqueue;
+};
+
+/// The median of each row over the rounds, in turn.
+void interleave(std::vector<Row> &rows, int rounds, const runtime::cuda::Stream &stream);
+
+/// Candidates of cuBLASLt for one product, as rows to be timed.
+class LibraryRows {
+public:
+  /// `values`: A, B, the result, the residual, the auxiliary tensor and the vector, or null.
+  LibraryRows(const LibraryProduct &product, const runtime::CublasLt &library, const Tensors &tensors, std::array<const Value *, 6> values,
+              runtime::cuda::DevicePointer workspace);
+  double fastest() const;
+
+  std::vector<Row> rows;
+
+private:
+  std::vector<LibraryKnobs> candidates;
+  std::vector<double> seconds;
+  std::deque<runtime::PreparedProduct> prepared;
+};
+
+}  // namespace weft::bench

@@ -1,0 +1,79 @@
+// layer_norm__b_j_i_2    kernel 12 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %24, %24, %24 = layer_norm %23, %gamma2, %beta2 over i
+//   space      b=8 j=512 | i=1024 (reduced)
+//   reads      residual2[b,j,i] f16   gamma2[i] f16   beta2[i] f16    8.39 MB
+//   writes     norm2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    8.42 MB
+//   flop       29.4 Mflop
+//   config     vector 4 x f16 along i, one warp a row, 2 rows a block    launch <<<2048, 64>>>
+//   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
+//   not fused  bias, dropout, residual, layer_norm, layer_norm_dx: F031 forward-and-backward (feed_forward, d_residual2)
+#include "weft/math.cuh"
+#include "weft/reduce.cuh"
+#include "weft/types.cuh"
+#include "weft/vector.cuh"
+
+namespace {
+constexpr int i = 1024;                             // extents
+constexpr int width = 4;                            // elements a thread takes along i
+constexpr int threadsPerRow = 32, rowsPerBlock = 2;
+constexpr int steps = i / (width * threadsPerRow);  // a thread's share of a row
+constexpr float epsilon = 1e-05f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
+layer_norm_b_j_i_2(const weft::half *__restrict__ residual2, const weft::half *__restrict__ gamma2,
+                   const weft::half *__restrict__ beta2, weft::half *__restrict__ norm2, float *__restrict__ mean2,
+                   float *__restrict__ rstd2) {
+  const int lane = threadIdx.x % threadsPerRow;
+  const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                        // (b, j), b slowest
+  const int start = row * i;
+
+  weft::Packed<weft::half, width> residual2_row[steps];
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_i = (v * threadsPerRow + lane) * width;
+    residual2_row[v] = weft::loadPacked<width>(residual2 + start + at_i);
+  }
+
+  float total = 0.0f;
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const auto residual2_v = weft::unpack(residual2_row[v]);
+#pragma unroll
+    for (int e = 0; e < width; ++e)
+      total += residual2_v.at[e];
+  }
+  total = weft::warpSum<threadsPerRow>(total);
+
+  const float mu_out = total / i;                                                                 // %24
+  if (lane == 0)
+    weft::storeOne(mean2 + row, mu_out);
+  float squares = 0.0f;
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const auto residual2_v = weft::unpack(residual2_row[v]);
+#pragma unroll
+    for (int e = 0; e < width; ++e) {
+      const float square = (residual2_v.at[e] - mu_out) * (residual2_v.at[e] - mu_out);
+      squares += square;
+    }
+  }
+  squares = weft::warpSum<threadsPerRow>(squares);
+
+  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %24
+  if (lane == 0)
+    weft::storeOne(rstd2 + row, r_out);
+#pragma unroll
+  for (int v = 0; v < steps; ++v) {
+    const int at_i = (v * threadsPerRow + lane) * width;
+    const auto residual2_v = weft::unpack(residual2_row[v]);
+    const auto gamma2_v = weft::loadVector<width>(gamma2 + at_i);
+    const auto beta2_v = weft::loadVector<width>(beta2 + at_i);
+    weft::Vec<float, width> norm2_out;
+#pragma unroll
+    for (int e = 0; e < width; ++e)
+      norm2_out.at[e] = (residual2_v.at[e] - mu_out) * r_out * gamma2_v.at[e] + beta2_v.at[e];    // %24
+    weft::storeVector<width>(norm2 + start + at_i, norm2_out);
+  }
+}
