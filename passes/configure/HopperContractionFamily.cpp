@@ -273,7 +273,7 @@ std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const La
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   for (HopperContractionKnobs one : tiles) {
     one.schedule = cooperative, one.streams = 1, one.blocks = device.multiprocessors;
-    const auto tile = fitted(one, 1, device);
+    const auto tile = fitted(one, 1, false, device);
     if (!answer.product || !tile || !hopperTileRefusal(*answer.product, *tile, epilogueRegisters(kernel, contractionRegion(kernel).region.value())).empty()) continue;
     priced.emplace_back(hopperTensorSeconds(*answer.product, *tile, device), *tile);
   }
