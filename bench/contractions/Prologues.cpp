@@ -56,7 +56,7 @@ std::vector<Problem> problems(DType dtype) {
   return all;
 }
 
-/// The faster rival against ours.
+/// The loop kernel and the faster of both products, against ours.
 double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
   Tensors tensors(problem.kernel);
   std::vector<Row> rows;

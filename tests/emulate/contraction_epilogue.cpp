@@ -213,8 +213,11 @@ void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
   }
 }
 
-/// Odd multiples of 1 / 32: no zeros, by which kernels divide.
-double elementOf(size_t input, int64_t place) { return double(2 * ((place * 7 + int64_t(input) * 5 + place / 11) % 31) - 31) / 32; }
+/// Multiples of 1 / 16, zeros among them; or odd multiples of 1 / 32, for kernels that divide.
+double elementOf(size_t input, int64_t place, bool hasZeros) {
+  const int64_t number = (place * 7 + int64_t(input) * 5 + place / 11) % 31;
+  return hasZeros ? double(number - 15) / 16 : double(2 * number - 31) / 32;
+}
 
 /// A tensor in memory under its layout.
 class Tensor {
@@ -227,9 +230,9 @@ public:
     for (size_t d = 0; d < strides.size(); ++d) offset += coordinates[d] * strides[d];
     return &buffer.bytes()[size_t(offset * sizeOf(type))];
   }
-  void fill(size_t input) const {
+  void fill(size_t input, bool hasZeros = true) const {
     int64_t place = 0;
-    forEach([&](std::span<const int64_t> coordinates) { reference::storeElement(type, at(coordinates), elementOf(input, place++)); });
+    forEach([&](std::span<const int64_t> coordinates) { reference::storeElement(type, at(coordinates), elementOf(input, place++, hasZeros)); });
   }
   double operator()(std::span<const int64_t> coordinates) const { return reference::loadElement(type, at(coordinates)); }
   template <typename Visit> void forEach(Visit visit) const {
@@ -325,12 +328,13 @@ struct alignas(64) EmulatedMap {
 };
 
 /// Launches twice in one module, as consumers alone, and compares the bits; then with fp64.
-void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host) {
+void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, int64_t blocks = 3) {
   const Kernel &kernel = subject.kernel;
+  const bool isMade = contractionRegion(kernel).region.value().prologue.has_value();
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], subject.configuration.inputs[i]));
-    tensors.back()->fill(i);
+    tensors.back()->fill(i, !isMade);
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.outputs[i], subject.configuration.outputs[i]));
@@ -352,7 +356,8 @@ void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host) 
     }
   }
   const emulate::GuardedBuffer dynamic(size_t(subject.emitted.launch.sharedBytes));
-  const emulate::Grid grid{.blocks = {subject.tile().streams ? subject.tile().blocks : 3, 1, 1}, .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
+  const emulate::Grid grid{.blocks = {subject.tile().streams ? subject.tile().blocks : blocks, 1, 1},
+                           .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
                            .shared = host.shared, .dynamicShared = dynamic.bytes()};
   std::vector<std::vector<std::byte>> first;
   for (const emulate::Schedule schedule : {emulate::Schedule::ascending, emulate::Schedule::descending}) {
@@ -520,6 +525,30 @@ TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, w
   const emulate::HostLibrary library("hopper_streams", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], library.kernel(i));
+  }
+}
+
+TEST_CASE("a consumer arrives for more tiles than a warp has lanes") {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 3},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1}};
+  std::vector<HopperSubject> subjects;
+  for (const Kernel &kernel : samples::fusedSums({.b = 1, .j = 500, .i = 8, .u = 584}, DType::f16))
+    for (const HopperContractionKnobs &tile : tiles) {
+      std::vector<HopperSubject> all;
+      addHopper(kernel, std::span(&tile, 1), all);
+      if (!all.empty()) subjects.push_back(std::move(all.front()));
+    }
+  CHECK(subjects.size() > 5);
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("hopper_arrivals", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    CHECK(hopperTiles(hopperProduct(subjects[i].kernel, subjects[i].configuration).product.value(), subjects[i].tile()) > 32);
+    checkHopper(subjects[i], library.kernel(i), 1);
+  }
 }
 
 TEST_CASE("kernels of sm_90a make operands on load: slices of the copy engine in place, all others on their way, with zeros beyond the end of k") {

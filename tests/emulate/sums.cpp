@@ -159,7 +159,8 @@ TEST_CASE("scattered rows: repeated indices, crowded rows, indices outside the t
 
 namespace {
 
-/// Whether this warp is the last of a strip; in front of the kernels below.
+/// Whether this warp is the last of a strip, as simple as can be; in front of the kernels below. How shipped kernels arrive is tested with whole
+/// kernels (contraction_epilogue.cpp).
 constexpr const char *arrival = R"(#include "weft/fragment_sums.cuh"
 namespace {
 template <typename Partials> __device__ bool isLastOfStrip(Partials &partials, int strip) {
