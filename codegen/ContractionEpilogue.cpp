@@ -3,6 +3,7 @@
 
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/FactoredProduct.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,7 @@ public:
   explicit EpilogueBuilder(const EpilogueContext &context)
       : context(context), kernel(context.kernel),
         groups(groupsAsLaidOut(kernel, context.region, context.configuration.outputs[0])),
-        strides(matrixProduct(kernel, context.configuration).value()) {
+        strides(productOfResult(kernel, context.configuration).value_or(MatrixProduct{})) {
     for (std::string *name : {&sums, &at, &e}) *name = context.names.claim(*name);
     reference.resize(kernel.values.size());
   }

@@ -7,6 +7,7 @@
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/HopperStrides.h"
 #include "kernel/HopperSums.h"
 
 #include <fmt/ranges.h>
@@ -30,8 +31,12 @@ TensorMap mapOf(DType dtype, int64_t inner, int64_t rows, int64_t pitch, const H
   return map;
 }
 
+/// Of an operand with several strides along a group.
+int rowsOfBox(const HopperOperand &operand, int tileSide) { return operand.isAlongK() ? boxRows(mapGroups(operand), tileSide) : panelSide; }
+
 /// One box of a slice where the operand lies along k, else one for each 64 of its outer axis.
 TensorMap sliceMap(DType dtype, const HopperProduct &product, const HopperOperand &operand, int64_t outerExtent, int tileSide) {
+  if (operand.hasSeveralStrides()) return mapOf(dtype, mapGroups(operand), rowsOfBox(operand, tileSide));
   if (operand.isAlongK()) return mapOf(dtype, product.k, outerExtent, operand.outer, product, operand.batch, tileSide);
   return mapOf(dtype, outerExtent, product.k, operand.k, product, operand.batch, panelSide);
 }
@@ -156,6 +161,7 @@ private:
   }
   /// A tensor that lies as C does, in panels; both map and pointer where the last columns are no multiple of 16 bytes.
   void addPanels(TensorNames &tensor, Parameter::Kind map, Parameter::Kind pointer, int index) {
+    if (product.resultHasSeveralStrides()) return addMap(tensor, map, index, mapOf(dtype, mapGroups(product), panelSide));
     if (product.isByEngine)
       addMap(tensor, map, index, mapOf(dtype, product.n, product.m, product.strideCm, product, product.batchStrideC, panelSide));
     if (!product.isWhollyByEngine()) addPointer(tensor, pointer, index, dtype);
@@ -180,6 +186,25 @@ private:
     return fmt::format("{{.outer = {}, .k = {}, .batch = {}, .isByEngine = {}}}", outer, k, batch, operand.isByEngine);
   }
 
+  /// The dimensions of the map of a tensor with several strides, and the type of an element of it.
+  std::string stridedType(const TensorNames &tensor, const MapGroups &map, int rows, std::string_view element) {
+    const auto list = [&](const GroupFactors &group) {
+      std::vector<std::string> extents;
+      for (const StrideFactor &factor : group) extents.push_back(extentText(kernel, factor.axes, axes));
+      return fmt::format("{{{}}}", fmt::join(extents, ", "));
+    };
+    const std::string name = names.claim(tensor.name + "_dimensions");
+    program.constants.push_back({"weft::hopper::MapDimensions",
+                                 {{name, fmt::format("{{.columns = {{{}}}, .rows = {{{}}}, .batch = {{{}}}, .boxRows = {}}}", list(map.columns), list(map.rows),
+                                                     list(map.batch), rows)}},
+                                 fmt::format("of {}, fastest first", tensor.name)});
+    return fmt::format("weft::hopper::Strided<{}, {}>", element, name);
+  }
+  std::string elementOf(const HopperOperand &operand, int tileSide) {
+    const std::string own(cudaNameOf(operandType(operand)));
+    return operand.hasSeveralStrides() ? stridedType(tensors[operand.input], mapGroups(operand), rowsOfBox(operand, tileSide), own) : own;
+  }
+
   void describeProduct() {
     StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, results[0].name, names, program.constants);
     const std::string a = operandText(product.a), b = operandText(product.b);
@@ -202,9 +227,10 @@ private:
   }
 
   /// One element type, or those of A, B and C.
-  std::string elementsText() const {
-    const DType a = product.a.isMade ? dtype : operandType(product.a), b = product.b.isMade ? dtype : operandType(product.b);
-    return a == dtype && b == dtype ? type : fmt::format("weft::hopper::Elements<{}, {}, {}>", cudaNameOf(a), cudaNameOf(b), type);
+  std::string elementsText() {
+    const std::string a = product.a.isMade ? type : elementOf(product.a, knobs.tileM), b = product.b.isMade ? type : elementOf(product.b, knobs.tileN);
+    const std::string c = product.resultHasSeveralStrides() ? stridedType(results[0], mapGroups(product), panelSide, type) : type;
+    return a == type && b == type && c == type ? type : fmt::format("weft::hopper::Elements<{}, {}, {}>", a, b, c);
   }
 
   void describeTile() {
@@ -247,6 +273,7 @@ private:
     ContractionEpilogue epilogue = epilogueOf();
     program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
     program.headers.push_back(region.prologue ? "weft/hopper_prologue.cuh" : "weft/hopper_contraction.cuh");
+    if (product.hasSeveralStrides()) program.headers.push_back("weft/hopper_strides.cuh");
     if (product.operandType == DType::tf32) program.headers.push_back("weft/hopper_tf32.cuh");
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
@@ -259,11 +286,24 @@ private:
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
     }
+    if (knobs.streams != 0) return callStreams(finish);
     if (region.prologue) return callMade(making, finish);
     const std::string sums = sumsText();
     program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), outputText(), sums, finish)));
+  }
+
+  /// With device memory for the sums of tiles that blocks share.
+  void callStreams(const std::string &finish) {
+    std::ranges::replace(program.headers, std::string("weft/hopper_contraction.cuh"), std::string("weft/hopper_streams.cuh"));
+    std::ranges::sort(program.headers);
+    const std::string partials = names.claim(results[0].name + "_partials"), elements = elementsText();
+    program.globals.push_back({.kind = Statement::Kind::declare,
+                               .type = fmt::format("weft::hopper::StreamPartials<{}, {}, {}>", shape, tile, hopperBlocks(product, knobs)), .name = partials});
+    program.body.push_back(evaluate(fmt::format("weft::hopper::streamedContraction<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape, tile,
+                                                hopperBlocks(product, knobs), tensors[product.a.input].text(), tensors[product.b.input].text(),
+                                                results[0].text(), partials, finish)));
   }
 
   /// The function that makes the operand; returns its name.

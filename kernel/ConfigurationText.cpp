@@ -47,6 +47,7 @@ template <typename Visitor> void visitFields(HopperContractionKnobs &knobs, Visi
   visit.integer("raster", knobs.rasterM, HopperContractionKnobs{}.rasterM);
   visit.integer("blocks", knobs.blocks, HopperContractionKnobs{}.blocks);
   visit.integer("splits", knobs.splits, HopperContractionKnobs{}.splits);
+  visit.integer("streams", knobs.streams, HopperContractionKnobs{}.streams);
 }
 template <typename Visitor> void visitFields(AmpereContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tileM", knobs.tileM, AmpereContractionKnobs{}.tileM);
@@ -208,16 +209,51 @@ Layout parseLayout(std::string_view text, const Kernel &kernel, int value) {
   return layout;
 }
 
+/// "64" or "64x512/524288".
+void checkGroup(std::string_view text) {
+  for (size_t slash = text.find('/'); slash != std::string_view::npos; slash = text.find('/')) {
+    const std::string_view factor = text.substr(0, slash);
+    const size_t times = factor.find('x');
+    if (times == std::string_view::npos) throw Error::badInput("stride '{}' lacks the extent that another one follows", factor);
+    parseInteger<int64_t>(factor.substr(0, times), "stride");
+    parseInteger<int64_t>(factor.substr(times + 1), "extent of a stride");
+    text.remove_prefix(slash + 1);
+  }
+  parseInteger<int64_t>(text, "stride");
+}
+
 /// As strideText writes them.
 void checkStrides(std::string_view text) {
   std::string_view rest = text;
   for (const char separator : std::string_view(",:_,:>,:")) {
     const size_t end = rest.find(separator);
     if (end == std::string_view::npos) throw Error::badInput("strides '{}' lack a '{}'", text, separator);
-    parseInteger<int64_t>(rest.substr(0, end), "stride");
+    checkGroup(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
-  parseInteger<int64_t>(rest, "stride");
+  checkGroup(rest);
+}
+
+std::string groupText(const GroupFactors &group) {
+  std::string text;
+  for (size_t i = 0; i < group.size(); ++i)
+    text += i + 1 < group.size() ? fmt::format("{}x{}/", group[i].stride, group[i].extent) : fmt::to_string(group[i].stride);
+  return text.empty() ? "0" : text;
+}
+
+/// What a configuration is as a matrix product, where it is timed as one.
+struct TimedProduct {
+  MatrixProduct extents;  ///< strides too, where each group has one
+  std::string place;
+};
+/// Several strides along a group are taken on sm_90a alone.
+TimedProduct timedProduct(const Kernel &kernel, const Configuration &configuration) {
+  if (const auto product = matrixProduct(kernel, configuration)) return {.extents = *product, .place = strideText(*product)};
+  const auto factored = factoredProduct(kernel, configuration);
+  if (!factored || !std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
+    throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
+  const auto &[batch, m, n, k] = factored->extents;
+  return {.extents = {.batch = batch, .m = m, .n = n, .k = k}, .place = strideText(*factored)};
 }
 
 /// Every layout orders as many dimensions as it has.
@@ -267,6 +303,14 @@ std::string strideText(const MatrixProduct &product) {
                      product.strideBn, product.batchStrideB, product.strideCm, product.strideCn, product.batchStrideC);
 }
 
+std::string strideText(const FactoredProduct &product) {
+  const auto &[a, b, c] = std::tie(product.a, product.b, product.c);
+  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", groupText(a[mGroup]), groupText(a[kGroup]), groupText(a[batchGroup]), groupText(b[kGroup]),
+                     groupText(b[nGroup]), groupText(b[batchGroup]), groupText(c[mGroup]), groupText(c[nGroup]), groupText(c[batchGroup]));
+}
+
+bool hasSeveralStrides(std::string_view place) { return place.find('_') != std::string_view::npos && place.find('x') != std::string_view::npos; }
+
 std::string productLine(std::string_view place, const Knobs &knobs) {
   return fmt::format("{} {}{}", familyOf(knobs), place, knobsText(knobs, nullptr));
 }
@@ -275,10 +319,7 @@ std::string productLine(const MatrixProduct &product, const Knobs &knobs) { retu
 bool isTimedAsProduct(const Kernel &kernel, std::string_view family) { return isProductFamily(family) && kernel.body.size() == 1; }
 
 std::string placeText(const Kernel &kernel, const Configuration &configuration) {
-  if (!isTimedAsProduct(kernel, familyOf(configuration.knobs))) return layoutsText(kernel, configuration);
-  const auto product = matrixProduct(kernel, configuration);
-  if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
-  return strideText(*product);
+  return isTimedAsProduct(kernel, familyOf(configuration.knobs)) ? timedProduct(kernel, configuration).place : layoutsText(kernel, configuration);
 }
 
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
@@ -290,9 +331,7 @@ std::string configurationLine(const Kernel &kernel, const Configuration &configu
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {
   if (!isTimedAsProduct(kernel, familyOf(configuration.knobs))) return kernelSubject(kernel);
-  const auto product = matrixProduct(kernel, configuration);
-  if (!product) throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
-  return productSubject(productTypes(kernel), *product);
+  return productSubject(productTypes(kernel), timedProduct(kernel, configuration).extents);
 }
 
 LineParts splitLine(std::string_view line) {

@@ -3,13 +3,14 @@
 //
 //   loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32
 //   cublaslt 64,1:32768_1,64:32768>512,1:262144 libraryVersion=130200 algorithm=66 tile=20 stages=36
+//   hopper-contraction 64x512/524288,1x64/32768:0_1,1024:0>1024,1:0 tileN=256
 //
 // A configuration is timed for its subject: a kernel in canonical form, or for matrix products the product, since nothing
 // but its extents and strides reaches the hardware. Equal subjects and equal lines are one measurement.
 #pragma once
 
 #include "kernel/Configuration.h"
-#include "kernel/MatrixProduct.h"
+#include "kernel/FactoredProduct.h"
 
 #include <optional>
 #include <string>
@@ -47,6 +48,10 @@ ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuratio
 /// "64,1:32768_1,64:32768>512,1:262144": strides of A along m and k, of B along k and n, of C along m and n, each with the
 /// batch's.
 std::string strideText(const MatrixProduct &product);
+/// The same with several strides along groups, fastest first, each but the last with its extent: "64x512/524288" for two.
+std::string strideText(const FactoredProduct &product);
+/// Whether the middle part of a line has several strides along a group.
+bool hasSeveralStrides(std::string_view place);
 
 /// The three parts of a line; throws Error(badInput) without them.
 struct LineParts {

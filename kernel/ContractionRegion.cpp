@@ -182,11 +182,13 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration) {
   const ContractionRegionAnswer answer = contractionRegion(kernel);
   const auto product = matrixProduct(kernel, configuration);
-  if (!answer.region || !product) throw Error::checkFailed("kernel '{}': these layouts are no matrix product with an epilogue", kernel.name);
+  const auto factored = product ? std::nullopt : factoredProduct(kernel, configuration);
+  if (!answer.region || (!product && !factored))
+    throw Error::checkFailed("kernel '{}': these layouts are no matrix product with an epilogue", kernel.name);
   const ContractionRegion &region = *answer.region;
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
   const std::map<int, int64_t> result = stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
-  std::string text = strideText(*product);
+  std::string text = product ? strideText(*product) : strideText(*factored);
   const auto addWhole = [&](int value, const Layout &layout) {
     const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
     if (own == result) text += " as-result";

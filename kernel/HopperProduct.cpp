@@ -3,6 +3,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/HopperStrides.h"
 #include "kernel/HopperSums.h"
 
 #include <algorithm>
@@ -80,6 +81,7 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
   const NarrowSides sides = narrowSides(knobs);
   const HopperOperand &rows = sides.isAlongM ? product.a : product.b, &columns = sides.isAlongM ? product.b : product.a;
   if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats and tf32 take others";
+  if (product.hasSeveralStrides()) return "narrow tiles take one stride along each group of axes: take others where there are several";
   if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
   if (product.isAnyMade()) return "narrow tiles take operands as they are in memory";
@@ -90,11 +92,28 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
   return "";
 }
 
+/// Where tiles are many, or whole waves of them, blocks that share some have nothing to gain.
+std::string streamRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, bool isPlain) {
+  constexpr int64_t mostWaves = 4, fewestSlices = 2;
+  const int64_t tiles = hopperTiles(product, knobs), slices = tiles * hopperSlices(product);
+  if (!isPlain) return "equal runs of slices have no epilogue: take others where something follows the product";
+  if (!product.a.isByEngine || !product.b.isByEngine) return "equal runs of slices take operands whose rows start at multiples of 16 bytes";
+  if (tiles % knobs.blocks == 0 || tiles > mostWaves * knobs.blocks)
+    return fmt::format("equal runs of slices of {} tiles for {} blocks; at most {} for each are taken, in no whole waves", tiles, knobs.blocks, mostWaves);
+  if (slices < fewestSlices * knobs.blocks)
+    return fmt::format("equal runs of {} slices for {} blocks; each takes {} at least", slices, knobs.blocks, fewestSlices);
+  if (slices > mostElements) return fmt::format("equal runs of {} slices; the limit is {}", slices, mostElements);
+  if (const int64_t bytes = hopperStreamBytes(product, knobs); bytes > streamPartialsLimit)
+    return fmt::format("{} bytes of sums of tiles that blocks share; a kernel keeps {} for itself: take smaller tiles or fewer blocks", bytes, streamPartialsLimit);
+  return "";
+}
+
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
-/// takesOuterTf32: whether operands that are read as tf32 may be contiguous along their outer axis.
-HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool takesOuterTf32) {
+/// isOfWarps: operands that are read as tf32 may be contiguous along their outer axis, and each group has one stride.
+HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool isOfWarps) {
   const auto shape = matrixProduct(kernel, configuration);
+  if (!shape && !isOfWarps) return productOfSeveralStrides(kernel, configuration);
   if (!shape) return refused("the layouts map to no batched strided matrix product");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1) return refused("an extent is less than 1");
   if (std::max({shape->batch, shape->m, shape->n, shape->k}) > mostElements)
@@ -106,7 +125,7 @@ HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configu
   HopperProduct product{.isSwapped = !c.isRowMajor(), .batch = shape->batch, .m = shape->m, .n = shape->n, .k = shape->k};
   product.operandType = types.a;
   if (product.isSwapped && !c.isColumnMajor()) return refused("the result is contiguous along neither of its axes");
-  const bool takesOuter = !types.areFloat8() && (!types.areTf32() || takesOuterTf32);
+  const bool takesOuter = !types.areFloat8() && (!types.areTf32() || isOfWarps);
   const auto a = operandOf({shape->m, shape->strideAm, shape->k, shape->strideAk, takesOuter}, bytes);
   const auto b = operandOf({shape->n, shape->strideBn, shape->k, shape->strideBk, takesOuter}, bytes);
   if ((!a || !b) && !takesOuter)
@@ -177,7 +196,14 @@ int64_t hopperSlices(const HopperProduct &product) {
   return (product.k + product.depth() - 1) / product.depth();
 }
 
+int64_t hopperStreamBytes(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  constexpr int64_t places = 2, consumers = 2, counterBytes = 4;
+  if (knobs.streams == 0) return 0;
+  return hopperBlocks(product, knobs) * places * knobs.tileM * knobs.tileN * 4 + hopperTiles(product, knobs) * consumers * counterBytes;
+}
+
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  if (knobs.streams != 0) return knobs.blocks;
   const int64_t tiles = hopperTiles(product, knobs);
   const bool isPersistent = knobs.splits == 1 && knobs.schedule != HopperSchedule::narrow;
   return isPersistent ? std::min<int64_t>(tiles, knobs.blocks) : tiles * knobs.splits;
@@ -190,7 +216,9 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes {} at least", product.k, knobs.splits, product.depth());
   if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
-  if (product.isAnyMade() && knobs.splits > 1) return "blocks share the k of a tile whose operand is made on load; one does";
+  if (knobs.streams != 0)
+    if (std::string reason = streamRefusal(product, knobs, epilogueRegisters == 0); !reason.empty()) return reason;
+  if (product.isAnyMade() && (knobs.splits > 1 || knobs.streams != 0)) return "blocks share the k of a tile whose operand is made on load; one does";
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine || product.isAnyMade();
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
@@ -198,7 +226,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   constexpr int ownRegisters = 24;
   const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
   const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
-  if (knobs.splits > 1 && sums > 128)
+  if ((knobs.splits > 1 || knobs.streams != 0) && sums > 128)
     return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);
   if (sums + ownRegisters + epilogueRegisters > registers)
     return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
@@ -222,6 +250,8 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result; };
   if (knobs.staging < 2 && panels > knobs.splits && std::any_of(recognised.region->inputs.begin(), recognised.region->inputs.end(), isWhole))
     return "1 staged panel for an epilogue that reads a tensor of the result's shape; 2 are needed";
+  if (answer.product->resultHasSeveralStrides() && !recognised.region->isPlain())
+    return "the result has several strides along a group of its axes; an epilogue takes one of one stride";
   if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
   const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
   for (const EpilogueSum &sum : recognised.region->sums)
@@ -253,6 +283,9 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
     return "less than 2 stages, or less than 1 staged panel, raster or block";
   if (knobs.splits != 1 && knobs.splits != 2 && knobs.splits != 4 && knobs.splits != 8)
     return fmt::format("k over {} blocks; clusters of 1, 2, 4 and 8 are taken", knobs.splits);
+  if (knobs.streams != 0 && knobs.streams != 1) return fmt::format("streams of {}; 0 and 1 are taken", knobs.streams);
+  if (knobs.streams != 0 && (knobs.schedule != HopperSchedule::cooperative || knobs.splits != 1))
+    return "equal runs of slices in ping-pong tiles, or with k over several blocks; cooperative tiles with k in one block are taken";
   if (const int64_t bytes = hopperSharedBytes(knobs); bytes > sharedMemoryPerBlock)
     return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes, sharedMemoryPerBlock);
   return "";

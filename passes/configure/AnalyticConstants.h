@@ -91,8 +91,13 @@ constexpr double hopperGuardedShare = 0.1;
 constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
 /// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132 blocks do not reach the bandwidth).
 constexpr double hopperShareOfMemory = 1.6;
+/// Blocks that take equal runs of slices: what one waits for to leave its sums of a tile and to read those of others, twice (estimate).
+constexpr double hopperStreamSeconds = 1.5e-6;
 /// On the price of kernels whose blocks share k: others are preferred while few of them are measured.
 constexpr double hopperSplitUnmeasured = 1.05;
+/// On the price of kernels with several strides along a group of axes, while none are measured: less than any transpose before them costs,
+/// and more than what tells plans of one stride apart, which `compile --measure` is to compare.
+constexpr double hopperStridesSeconds = 1e-6;
 /// Sums of what an epilogue computes: the last tile of a strip reads what the others left, over L2 (estimate). On the price of such
 /// kernels as on that of those whose blocks share k.
 constexpr double hopperSumSeconds = 1.5e-6, hopperSumsUnmeasured = 1.05;

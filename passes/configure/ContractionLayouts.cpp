@@ -3,7 +3,8 @@
 // The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A, B). A layout is legal if
 // each group merges to one extent with one stride in every operand that has it, in one common order of its axes, and the
 // fastest axis of each operand is not of the batch group. Everything else about the permutation is free. What an epilogue reads
-// and stores has the order of C's axes; what a prologue reads, that of the operand's.
+// and stores has the order of C's axes; what a prologue reads, that of the operand's. Layouts in which an operand's groups do not merge are a
+// list of their own.
 #include "kernel/ContractionPrologue.h"
 #include "passes/configure/Family.h"
 
@@ -43,6 +44,58 @@ std::vector<Layout> arrangements(const Kernel &kernel, int value, const std::arr
   return layouts;
 }
 
+/// The axes of a value from slowest to fastest.
+std::vector<int> axesInOrder(const Kernel &kernel, int value, const Layout &layout) {
+  std::vector<int> axes;
+  for (int dimension : layout.order) axes.push_back(kernel.values[value].axes[static_cast<size_t>(dimension)]);
+  return axes;
+}
+
+/// Those longer than 1.
+std::vector<int> longAxesInOrder(const Kernel &kernel, int value, const Layout &layout) {
+  std::vector<int> axes = axesInOrder(kernel, value, layout);
+  std::erase_if(axes, [&](int axis) { return kernel.axes[static_cast<size_t>(axis)].extent == 1; });
+  return axes;
+}
+
+/// Every dense layout of an operand whose fastest axis is not of the batch group, and in which some group does not merge in the given order.
+std::vector<Layout> scattered(const Kernel &kernel, int value, const std::array<Group, 3> &present, const Groups &groups) {
+  const std::vector<Layout> merged = arrangements(kernel, value, present, groups);
+  std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
+  std::erase_if(layouts, [&](const Layout &layout) {
+    const std::vector<int> axes = longAxesInOrder(kernel, value, layout);
+    return axes.empty() || std::ranges::find(groups[batchGroup], axes.back()) != groups[batchGroup].end() || std::ranges::find(merged, layout) != merged.end();
+  });
+  return layouts;
+}
+
+/// The long axes of an operand from slowest to fastest; those of its outer group are one.
+std::vector<int> pattern(const Kernel &kernel, int value, const Layout &layout, const std::vector<int> &outer) {
+  std::vector<int> axes = longAxesInOrder(kernel, value, layout);
+  for (int &axis : axes)
+    if (std::ranges::find(outer, axis) != outer.end()) axis = -1;
+  return axes;
+}
+
+void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
+  std::array<std::vector<Layout>, 3> plain;
+  for (size_t operand = 0; operand < 3; ++operand) {
+    plain[operand] = arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
+    if (groups[batchGroup].empty()) continue;
+    std::erase_if(plain[operand], [&](const Layout &layout) { return longAxesInOrder(kernel, values[operand], layout).front() != groups[batchGroup].front(); });
+  }
+  const std::vector<Layout> a = scattered(kernel, values[0], groupsOfOperand[0], groups), b = scattered(kernel, values[1], groupsOfOperand[1], groups);
+  for (const Layout &c : plain[2]) {
+    for (const Layout &ofA : a)
+      for (const Layout &ofB : plain[1]) tuples.insert({ofA, ofB, c});
+    for (const Layout &ofA : plain[0])
+      for (const Layout &ofB : b) tuples.insert({ofA, ofB, c});
+    for (const Layout &ofA : a)
+      for (const Layout &ofB : b)
+        if (pattern(kernel, values[0], ofA, groups[mGroup]) == pattern(kernel, values[1], ofB, groups[nGroup])) tuples.insert({ofA, ofB, c});
+  }
+}
+
 void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
   std::array<std::vector<Layout>, 3> layouts;
   for (size_t operand = 0; operand < 3; ++operand)
@@ -58,13 +111,6 @@ void forEachOrder(Groups groups, size_t group, const std::function<void(const Gr
   std::sort(groups[group].begin(), groups[group].end());
   do forEachOrder(groups, group + 1, visit);
   while (std::next_permutation(groups[group].begin(), groups[group].end()));
-}
-
-/// The axes of a value from slowest to fastest.
-std::vector<int> axesInOrder(const Kernel &kernel, int value, const Layout &layout) {
-  std::vector<int> axes;
-  for (int dimension : layout.order) axes.push_back(kernel.values[value].axes[static_cast<size_t>(dimension)]);
-  return axes;
 }
 
 /// A value that runs along some of the ordered axes, in their order; dimensions of extent 1 come first.
@@ -90,12 +136,17 @@ std::string contractionRefusal(const Kernel &kernel) {
   return "";
 }
 
-std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
+namespace {
+
+using AddTuples = void (*)(const Kernel &, const std::array<int, 3> &, const Groups &, std::set<LayoutTuple> &);
+
+/// With the operands of an epilogue and further outputs.
+std::vector<LayoutTuple> allTuples(const Kernel &kernel, AddTuples add) {
   const std::array<int, 3> values = contractionValues(kernel).value();
   const ProductInputs inputs = productInputs(kernel);
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
   std::set<LayoutTuple> tuples;
-  forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { addTuples(kernel, values, groups, tuples); });
+  forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { add(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;
   for (const LayoutTuple &tuple : tuples) {
     const std::vector<int> order = axesInOrder(kernel, values[2], tuple[2]);
@@ -112,5 +163,11 @@ std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
   }
   return result;
 }
+
+}  // namespace
+
+std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) { return allTuples(kernel, addTuples); }
+
+std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) { return allTuples(kernel, addSeveralStrides); }
 
 }  // namespace weft

@@ -59,7 +59,16 @@ void constrain(ConfigurationSpace &space, const Kernel &kernel, const LayoutCons
   for (size_t i = 0; i < constraints.outputs.size(); ++i)
     constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
   if (isStrided && contractionValues(kernel))  // axes may no longer merge
-    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) { return !matrixProduct(kernel, toConfiguration(kernel, tuple, space.knobs.front())); });
+    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) {
+      const Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
+      return space.hasSeveralStrides ? !hopperProduct(kernel, configuration).product : !matrixProduct(kernel, configuration);
+    });
+}
+
+/// Layouts with several strides along a group are many: they are for callers that know which ones they ask for.
+bool fixesEveryLayout(const Kernel &kernel, const LayoutConstraints &constraints) {
+  const auto isFixed = [](const std::optional<Layout> &layout) { return layout.has_value(); };
+  return constraints.inputs.size() == kernel.inputs.size() && constraints.outputs.size() == kernel.outputs.size() && std::ranges::all_of(constraints.inputs, isFixed) && std::ranges::all_of(constraints.outputs, isFixed);
 }
 
 }  // namespace
@@ -101,6 +110,12 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
     if (answer.space) spaces.push_back(std::move(*answer.space));
     else if (excluded) excluded->push_back({std::string(family.name), answer.reason});
   }
+  return spaces;
+}
+
+std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &device) {
+  std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device);
+  if (auto space = severalStridesSpace(kernel, device)) spaces.push_back(std::move(*space));
   return spaces;
 }
 
@@ -176,7 +191,7 @@ bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(cons
 
 void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit) {
-  for (ConfigurationSpace &space : configurationSpaces(kernel, device)) {
+  for (ConfigurationSpace &space : fixesEveryLayout(kernel, constraints) ? everySpace(kernel, device) : configurationSpaces(kernel, device)) {
     constrain(space, kernel, constraints);
     const bool finished = forEachTuple(space, [&](const LayoutTuple &tuple) {
       for (const Knobs &knobs : space.knobs)

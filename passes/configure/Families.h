@@ -30,7 +30,8 @@ struct Configurations {
 };
 
 /// All legal layouts x knobs of every family that accepts the kernel (design: "Selection, precisely").
-/// A contraction's layouts are every permutation that maps to one batched strided matrix product.
+/// A contraction's layouts are every permutation that maps to one batched strided matrix product; where all layouts are fixed, those with
+/// several strides along a group of axes, too.
 Configurations enumerate(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints = {});
 
 /// The same, handed out one by one without keeping them; `visit` returns false to stop. Order is deterministic.

@@ -21,6 +21,7 @@ struct ConfigurationSpace {
   std::vector<std::vector<Layout>> choices = {};  ///< per operand; the product of them; empty if `tuples` is used
   std::vector<LayoutTuple> tuples = {};
   std::vector<Knobs> knobs = {};
+  bool hasSeveralStrides = false;  ///< tuples of products with several strides along a group of axes (kernel/FactoredProduct.h)
 
   bool isEmpty() const { return knobs.empty() || (choices.empty() && tuples.empty()); }
 };
@@ -46,9 +47,22 @@ std::string contractionRefusal(const Kernel &kernel);
 /// epilogue and all outputs lie in the order of C's axes: one layout of theirs for each of C. Sorted by A, B, C, without duplicates.
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel);
 
-/// The spaces of all families that take the kernel, in the table's order; reasons of the others in `excluded`.
+/// What hopper-contraction takes besides: layouts under which one operand has several strides along a group of axes, in which a transpose
+/// would have to come first otherwise. One of A and B has, or both alike; C merges, and it and the operand that does have the batch slowest
+/// (ARCHITECTURE.md says why no others). Nothing where the family does not take the kernel or no such layout is legal.
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device);
+/// The layouts of it, legal or not, sorted as those of contractionTuples().
+std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel);
+
+/// Tiles whose slices blocks share in equal runs (HopperContractionKnobs::streams), for a contraction under layouts of hopper-contraction, best
+/// first by the model. No space has them: they are measured (`weft profile`) and chosen by their rows.
+std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts, const Device &device);
+
+/// The spaces of all families that take the kernel, but for severalStridesSpace(), in the table's order; reasons of the others in `excluded`.
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
                                                     std::vector<Exclusion> *excluded = nullptr);
+/// The same with severalStridesSpace() behind them, where there is one.
+std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &device);
 
 /// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them: a vector that no operand can use is the
 /// scalar kernel in disguise; narrow tiles of sm_90a take some orientations alone.

@@ -1,7 +1,7 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
 // orientation, or of 8-bit floats or tf32 that are contiguous along k, with the element-wise ops that follow it and sums of their results. Tiles that would take
 // far longer than the best one by their number and their waste are left out. Beside them narrow tiles of halves, where one side is short or tiles
-// are few.
+// are few. Layouts with several strides along a group of axes are a space of their own, with fewer tiles.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperSums.h"
@@ -108,7 +108,7 @@ std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int sp
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles. stored: tensors that leave
 /// in panels. Returns why the last tile that was left out does not sum what the epilogue computes, if for that.
 std::string addKnobs(const HopperProduct &product, const ContractionRegion &region, int epilogueRegisters, bool readsPanels, int stored,
-                     const Device &device, std::set<Knobs> &knobs) {
+                     size_t most, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   std::string refusal;
   for (HopperContractionKnobs one : tiles) {
@@ -122,7 +122,7 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
     }
   }
   std::sort(priced.begin(), priced.end());
-  for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
+  for (size_t i = 0; i < priced.size() && i < most && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
     knobs.insert(priced[i].second);
     if (i > 0 || hopperTiles(product, priced[i].second) <= 2 * device.multiprocessors) continue;
     // Where stores take most of the time, tiles that run together write whole rows.
@@ -181,54 +181,107 @@ void addNarrowKnobs(const std::vector<HopperProduct> &products, const HopperProd
   }
 }
 
+/// Why the family does not take the kernel, whatever its layouts.
+std::string kernelRefusal(const Kernel &kernel, const ContractionRegionAnswer &recognised, const Device &device) {
+  if (!recognised.region) return recognised.refusal;
+  if (std::string reason = typeRefusal(kernel, *recognised.region); !reason.empty()) return reason;
+  if (std::string reason = tensorsRefusal(kernel, *recognised.region); !reason.empty()) return reason;
+  if (const DType operands = productTypes(kernel).a; !device.tensorFlops.contains(operands))
+    return fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands));
+  return "";
+}
+
+/// The layouts of a space and their products, or why the last one is none.
+struct Legal {
+  std::vector<LayoutTuple> tuples = {};
+  std::vector<HopperProduct> products = {};
+  std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes = {};  ///< one for each extent of m and n
+  std::string refusal = {};
+
+  /// By the engine alone: what threads copy has one stride a group.
+  Legal(const Kernel &kernel, const ContractionRegion &region, std::vector<LayoutTuple> all, bool isByEngineAlone) {
+    for (LayoutTuple &tuple : all) {
+      HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}));
+      if (!answer.product) {
+        refusal = std::move(answer.refusal);
+        continue;
+      }
+      if (isByEngineAlone && !(answer.product->a.isByEngine && answer.product->b.isByEngine)) continue;
+      if (region.prologue) {
+        refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *region.prologue);
+        if (!refusal.empty()) continue;
+      }
+      shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
+      products.push_back(*std::move(answer.product));
+      tuples.push_back(std::move(tuple));
+    }
+  }
+  bool areAllByEngine() const {
+    return std::ranges::all_of(products, [](const HopperProduct &product) { return product.a.isByEngine && product.b.isByEngine; });
+  }
+};
+
+/// Tiles for all shapes, `most` for each. Returns as addKnobs.
+std::string addTiles(const Kernel &kernel, const ContractionRegion &region, const Legal &legal, size_t most, const Device &device, std::set<Knobs> &knobs) {
+  const int registers = epilogueRegisters(kernel, region);
+  const ProductTypes types = productTypes(kernel);
+  const bool hasPanels = !types.areTf32() || isHalf(types.c);  // threads load and store f32
+  const bool readsPanels = hasPanels && std::ranges::any_of(region.inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
+  const int stored = hasPanels && kernel.outputs.size() > region.sums.size() + 1 ? 2 : 1;
+  const bool areAllByEngine = legal.areAllByEngine();  // threads that copy leave fewer registers to the others
+  std::string refusal;
+  for (auto [extents, product] : legal.shapes) {
+    product.a.isByEngine = product.b.isByEngine = areAllByEngine;
+    refusal = addKnobs(product, region, registers, readsPanels, stored, most, device, knobs);
+  }
+  return refusal;
+}
+
 }  // namespace
 
 FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) {
   if (!hasWarpgroupProducts(device.architecture))
     return {.reason = fmt::format("{} has no products of a warpgroup; sm_90a has", device.architecture)};
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
-  if (!recognised.region) return {.reason = recognised.refusal};
-  if (std::string reason = typeRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
-  if (std::string reason = tensorsRefusal(kernel, *recognised.region); !reason.empty()) return {.reason = std::move(reason)};
-  if (const DType operands = productTypes(kernel).a; !device.tensorFlops.contains(operands))
-    return {.reason = fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands))};
-  ConfigurationSpace space{.family = std::string(familyOf(HopperContractionKnobs{}))};
-  std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes;
-  std::vector<HopperProduct> products;
-  bool areAllByEngine = true;  // threads that copy leave fewer registers to the others
-  std::string refusal;
-  for (LayoutTuple &tuple : contractionTuples(kernel)) {
-    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}));
-    if (!answer.product) {
-      refusal = answer.refusal;
-      continue;
-    }
-    if (const auto &prologue = recognised.region->prologue) {
-      refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *prologue);
-      if (!refusal.empty()) continue;
-    }
-    shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
-    products.push_back(*answer.product);
-    areAllByEngine = areAllByEngine && answer.product->a.isByEngine && answer.product->b.isByEngine;
-    space.tuples.push_back(std::move(tuple));
-  }
-  if (space.tuples.empty()) return {.reason = std::move(refusal)};
+  if (std::string reason = kernelRefusal(kernel, recognised, device); !reason.empty()) return {.reason = std::move(reason)};
+  Legal legal(kernel, *recognised.region, contractionTuples(kernel), false);
+  if (legal.tuples.empty()) return {.reason = std::move(legal.refusal)};
   std::set<Knobs> knobs;
-  const int registers = epilogueRegisters(kernel, *recognised.region);
-  const ProductTypes types = productTypes(kernel);
-  const bool hasPanels = !types.areTf32() || isHalf(types.c);  // threads load and store f32
-  const bool readsPanels = hasPanels && std::ranges::any_of(recognised.region->inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
-  const int stored = hasPanels && kernel.outputs.size() > recognised.region->sums.size() + 1 ? 2 : 1;
-  for (auto &[extents, product] : shapes) {
-    product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    refusal = addKnobs(product, *recognised.region, registers, readsPanels, stored, device, knobs);
-  }
+  std::string refusal = addTiles(kernel, *recognised.region, legal, mostTiles, device, knobs);
   if (recognised.region->isPlain() && !recognised.region->prologue)
-    for (const auto &[extents, product] : shapes) addNarrowKnobs(products, product, device, knobs);
+    for (const auto &[extents, product] : legal.shapes) addNarrowKnobs(legal.products, product, device, knobs);
   if (knobs.empty() && !refusal.empty()) return {.reason = std::move(refusal)};
-  if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
-  space.knobs.assign(knobs.begin(), knobs.end());
-  return {.space = std::move(space)};
+  if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", epilogueRegisters(kernel, *recognised.region))};
+  return {.space = ConfigurationSpace{.family = std::string(familyOf(HopperContractionKnobs{})), .tuples = std::move(legal.tuples), .knobs = {knobs.begin(), knobs.end()}}};
+}
+
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device) {
+  if (!hasWarpgroupProducts(device.architecture)) return std::nullopt;
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  if (!kernelRefusal(kernel, recognised, device).empty() || recognised.region->prologue || !isHalf(productTypes(kernel).a)) return std::nullopt;
+  Legal legal(kernel, *recognised.region, severalStridesTuples(kernel), true);
+  if (legal.tuples.empty()) return std::nullopt;
+  std::set<Knobs> knobs;
+  addTiles(kernel, *recognised.region, legal, fewestTiles, device, knobs);
+  if (knobs.empty()) return std::nullopt;
+  return ConfigurationSpace{.family = std::string(familyOf(HopperContractionKnobs{})), .tuples = std::move(legal.tuples),
+                            .knobs = {knobs.begin(), knobs.end()}, .hasSeveralStrides = true};
+}
+
+std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts, const Device &device) {
+  const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, HopperContractionKnobs{}));
+  std::vector<std::pair<double, HopperContractionKnobs>> priced;
+  for (HopperContractionKnobs one : tiles) {
+    one.schedule = cooperative, one.streams = 1, one.blocks = device.multiprocessors;
+    const auto tile = fitted(one, 1, false, device);
+    if (!answer.product || !tile || !hopperTileRefusal(*answer.product, *tile, epilogueRegisters(kernel, contractionRegion(kernel).region.value())).empty()) continue;
+    priced.emplace_back(hopperTensorSeconds(*answer.product, *tile, device), *tile);
+  }
+  std::ranges::sort(priced);
+  std::vector<HopperContractionKnobs> result;
+  for (const auto &[seconds, tile] : priced)
+    if (std::ranges::find(result, tile) == result.end()) result.push_back(tile);
+  return result;
 }
 
 }  // namespace weft

@@ -48,6 +48,10 @@ double hopperTensorSeconds(const HopperProduct &product, const HopperContraction
   if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::hopperGuardedShare;
   const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(product.operandType) / device.multiprocessors * efficiency);
   const double storeSeconds = analytic::hopperStoreSeconds * m * n / (128.0 * 256.0);
+  if (knobs.streams != 0) {
+    const double runs = double(hopperTiles(product, knobs)) / std::min(knobs.blocks, device.multiprocessors), left = 4 * m * n / analytic::hopperJoinBandwidth;
+    return runs * (tileSeconds + storeSeconds) + analytic::hopperStreamSeconds + 2 * left;
+  }
   const bool isPingPong = knobs.schedule == HopperSchedule::pingPong;
   return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds / knobs.splits + joinSeconds(knobs);
 }
@@ -71,8 +75,9 @@ Cost hopperCost(const Kernel &kernel, const Configuration &configuration, const 
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (partial > 0) cost.seconds = analytic::hopperSumsUnmeasured * (cost.seconds + analytic::hopperSumSeconds);
   cost.seconds *= unmeasuredPrologue(*answer.product);
-  if (knobs.splits > 1) cost.seconds *= analytic::hopperSplitUnmeasured;
+  if (knobs.splits > 1 || knobs.streams != 0) cost.seconds *= analytic::hopperSplitUnmeasured;
   else if (knobs.schedule == HopperSchedule::narrow) cost.seconds *= analytic::hopperNarrowUnmeasured;
+  if (answer.product->hasSeveralStrides()) cost.seconds += analytic::hopperStridesSeconds;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   return cost;
 }

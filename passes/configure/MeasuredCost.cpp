@@ -152,10 +152,30 @@ private:
         for (const auto &[line, row] : list)
           if (Configuration configuration = parsed(line, kernel); !hasGaps(kernel, configuration)) add(std::move(configuration), *row);
     if (!contractionValues(kernel)) return result;
-    for (const ConfigurationSpace &space : configurationSpaces(kernel, device()))
+    const auto addSpace = [&](const ConfigurationSpace &space) {
       if (isTimedAsProduct(kernel, space.family)) addProducts(kernel, space, add);
       else if (isFused(kernel, space.family)) addForms(kernel, space, add);
+    };
+    const std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device());
+    for (const ConfigurationSpace &space : spaces) addSpace(space);
+    if (haveSeveralStrides(kernel, spaces))
+      if (const auto space = severalStridesSpace(kernel, device())) addSpace(*space);
     return result;
+  }
+
+  /// Whether a row of a contraction has several strides along a group of axes. Their layouts are many: they are listed where this is so.
+  bool haveSeveralStrides(const Kernel &kernel, const std::vector<ConfigurationSpace> &spaces) const {
+    const std::string_view family = familyOf(HopperContractionKnobs{});
+    const auto space = std::ranges::find(spaces, family, &ConfigurationSpace::family);
+    if (space == spaces.end()) return false;
+    if (isTimedAsProduct(kernel, family)) {
+      const ProfileKernel *rows = rowsFor(subjectOf(kernel, toConfiguration(kernel, space->tuples.front(), space->knobs.front())));
+      return rows && std::ranges::any_of(rows->rows, [](const auto &row) { return hasSeveralStrides(splitLine(row.first).layouts); });
+    }
+    const ProfileKernel *rows = isFused(kernel, family) ? rowsFor(kernelSubject(kernel)) : nullptr;
+    return rows && std::ranges::any_of(formsOf(kernel, *rows, family), [](const auto &form) {
+      return hasSeveralStrides(std::string_view(form.first).substr(0, form.first.find(' ')));
+    });
   }
 
   /// Under layouts without rows of their own, the rows of their form.
@@ -187,13 +207,13 @@ private:
     for (const LayoutTuple &tuple : space.tuples) {
       Configuration configuration{.inputs = {tuple[0], tuple[1]}, .outputs = {tuple[2]}, .knobs = space.knobs.front()};
       const auto product = matrixProduct(kernel, configuration);
-      if (!product) continue;
+      if (!product && !space.hasSeveralStrides) continue;
       if (!rows) {  // one subject: the layouts do not change the extents
-        rows = rowsFor(productSubject(productTypes(kernel), *product));
+        rows = rowsFor(subjectOf(kernel, configuration));
         if (!rows) return;
         places = placesOf(*rows);
       }
-      const auto found = places.find(fmt::format("{} {}", space.family, strideText(*product)));
+      const auto found = places.find(fmt::format("{} {}", space.family, product ? strideText(*product) : placeText(kernel, configuration)));
       if (found == places.end()) continue;
       for (const auto &[line, row] : found->second) {
         const LineParts parts = splitLine(line);

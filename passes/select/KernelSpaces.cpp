@@ -41,7 +41,7 @@ double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space, 
   double count = 0;
   for (const MeasuredPoint &point : spaces.points) {
     const ConfigurationSpace &measured = *spaces.measured[static_cast<size_t>(point.space)];
-    if (measured.family != space.family) continue;
+    if (measured.family != space.family || point.hasSeveralStrides) continue;
     const bool isLibrary = space.family == familyOf(LibraryKnobs{});
     count += !isLibrary || tuples.insert(point.tuple).second ? 1 : 0;
   }
@@ -49,7 +49,7 @@ double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space, 
 }
 
 /// Rows become spaces of tuples, one a family.
-void addMeasured(const std::vector<PricedConfiguration> &rows, const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
+void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &rows, const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
   std::map<std::string_view, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
@@ -67,7 +67,9 @@ void addMeasured(const std::vector<PricedConfiguration> &rows, const std::set<Kn
     if (isNewTuple) target.tuples.push_back(std::move(layouts));
     const auto [knobs, isNewKnobs] = knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
     if (isNewKnobs) target.knobs.push_back(rowKnobs);
-    result.points.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds});
+    const bool hasSeveralStrides = std::holds_alternative<HopperContractionKnobs>(rowKnobs) && !matrixProduct(kernel, row.configuration);
+    result.points.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds,
+                             .hasSeveralStrides = hasSeveralStrides});
   }
   for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
@@ -142,12 +144,13 @@ Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const Kernel
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optional<BlockCombine> softmax) {
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
-  std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, model.device());
+  // Beside measurements, layouts with several strides along a group are offered by their own rows alone, and are no part of what lacks rows.
+  std::vector<ConfigurationSpace> spaces = model.hasMeasurements() ? configurationSpaces(kernel, model.device()) : everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
     if (softmax) combineSoftmax(kernel, *softmax, space);
     if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());
   }
-  addMeasured(model.measured(kernel), loopKnobs, result);
+  addMeasured(kernel, model.measured(kernel), loopKnobs, result);
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutRows(result, space, configurations);

@@ -28,6 +28,7 @@ using SharedSpace = std::shared_ptr<const ConfigurationSpace>;
 struct MeasuredPoint {
   int space = -1, tuple = -1, knobs = -1;
   double seconds = infinite;
+  bool hasSeveralStrides = false;  ///< along a group of axes of a contraction
 };
 
 /// The best times of a kernel, over all and for every layout of every operand.

@@ -81,6 +81,7 @@ private:
   void filterCandidates();
   // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate, SharedSpaces &shared);
+  void openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices);
   void openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices);
   void findBests(int candidate, const std::shared_ptr<const Bests> &others);
   static void addMeasured(const KernelSpaces &known, CandidatePrices &prices);

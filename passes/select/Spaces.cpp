@@ -88,6 +88,7 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
     isModelled = true;
     prices.spaces.push_back(legal.space);
   }
+  if (isModelled && model.hasMeasurements()) openSeveralStrides(candidate, known, prices);
   prices.pricedSpaces = prices.spaces.size();
   findBests(index, fits ? known.measuredBests : shared.modelledBests(candidate.kernel, entry));
   if (fits) addMeasured(known, prices);
@@ -99,6 +100,19 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
   if (!known.points.empty()) statistics.notes.push_back(fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
 }
 
+/// Layouts with several strides along a group of axes have no rows here: they are for pins that no other layout of the contraction meets.
+void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices) {
+  if (!contractionValues(candidate.kernel)) return;
+  const auto reaches = [&](const LayoutTuple &tuple) { return reachesPins(prices.operands, tuple); };
+  if (std::ranges::any_of(known.legal, [&](const KernelSpaces::Legal &legal) { return std::ranges::any_of(legal.space->tuples, reaches); })) return;
+  auto space = severalStridesSpace(candidate.kernel, model.device());
+  if (!space) return;
+  std::erase_if(space->tuples, [&](const LayoutTuple &tuple) { return !reaches(tuple); });
+  if (space->isEmpty()) return;
+  statistics.legalConfigurations += countConfigurations(candidate.kernel, *space);
+  prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(*space)));
+}
+
 void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices) {
   leaveViews(problem, candidate, !model.admitsModelled(), space);
   if (space.isEmpty()) return;
@@ -106,13 +120,13 @@ void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, Can
   prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// `others`: of all spaces but the views.
+/// `others`: of all spaces but the views and what pins alone have opened.
 void Prices::findBests(int index, const std::shared_ptr<const Bests> &others) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   std::shared_ptr<const Bests> &result = bests[static_cast<size_t>(index)];
   result = others;
   for (const SharedSpace &space : candidates[static_cast<size_t>(index)].spaces) {
-    if (space->family != familyOf(ViewKnobs{})) continue;
+    if (space->family != familyOf(ViewKnobs{}) && !(space->hasSeveralStrides && model.hasMeasurements())) continue;
     Bests own{.byLayout = std::vector<std::map<Layout, Bests::Best>>(others->byLayout.size())};
     own.offerModelled(candidate.kernel, *space, model);
     own.offer(*others);

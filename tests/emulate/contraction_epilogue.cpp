@@ -13,6 +13,7 @@
 #include "tests/emulate/HostCompiler.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleStrides.h"
 
 #include <catch2/catch.hpp>
 
@@ -309,10 +310,21 @@ struct HopperSubject {
   const HopperContractionKnobs &tile() const { return std::get<HopperContractionKnobs>(configuration.knobs); }
 };
 
-/// A driver's map as the emulator has it; one address a parameter.
+/// A driver's map as the emulator has it; one address a parameter. The first members are those of rows, the others of any boxes.
 struct alignas(64) EmulatedMap {
   std::byte *start;
-  int64_t columns, rows, pitch, batchStride, unused[11] = {};
+  int64_t columns, rows, pitch, batchStride;
+  int32_t dimensions, extents[5] = {}, box[5] = {};
+  int64_t strides[4] = {};
+
+  EmulatedMap() = default;
+  EmulatedMap(std::byte *start, const TensorMap &map)
+      : start(start), columns(map.extents[0]), rows(map.extents[1]), pitch(map.strides[0]), batchStride(map.strides.size() > 1 ? map.strides[1] : 0),
+        dimensions(int32_t(map.extents.size())) {
+    std::ranges::copy(map.extents, extents);
+    std::ranges::copy(map.box, box);
+    std::ranges::copy(map.strides, strides);
+  }
 };
 
 /// Launches twice in one module, as consumers alone, and compares the bits; then with fp64.
@@ -339,12 +351,13 @@ void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, 
     else {
       std::byte *start = tensors[size_t(parameter.index) + (isInput ? 0 : kernel.inputs.size())]->buffer.bytes().data();
       pointers[p] = start;
-      if (const auto &map = parameter.map) maps[p] = {start, map->extents[0], map->extents[1], map->strides[0], map->strides.size() > 1 ? map->strides[1] : 0};
+      if (const auto &map = parameter.map) maps[p] = EmulatedMap(start, *map);
       arguments.push_back(parameter.map ? static_cast<void *>(&maps[p]) : &pointers[p]);
     }
   }
   const emulate::GuardedBuffer dynamic(size_t(subject.emitted.launch.sharedBytes));
-  const emulate::Grid grid{.blocks = {blocks, 1, 1}, .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
+  const emulate::Grid grid{.blocks = {subject.tile().streams ? subject.tile().blocks : blocks, 1, 1},
+                           .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
                            .shared = host.shared, .dynamicShared = dynamic.bytes()};
   std::vector<std::vector<std::byte>> first;
   for (const emulate::Schedule schedule : {emulate::Schedule::ascending, emulate::Schedule::descending}) {
@@ -442,6 +455,76 @@ TEST_CASE("kernels of sm_90a leave registers as their ops say: panels, vectors, 
   const emulate::HostLibrary library("hopper_epilogue", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], library.kernel(i));
+  }
+}
+
+/// Copies of operands are emulated here: every element of a slice lies where products read it, and where it is out of bounds zeros do.
+TEST_CASE("kernels of sm_90a load and store tensors with several strides along a group of axes") {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 2, .rasterM = 2},
+                                              {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1},
+                                              {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2}};
+  // Positions that a box of 64 rows holds several of, that hold several boxes, and that hold boxes of 64 rows but not whole tiles.
+  const std::map<char, int64_t> several[] = {{{'b', 3}, {'h', 2}, {'i', 72}, {'j', 32}, {'k', 40}, {'p', 64}, {'w', 2}},
+                                             {{'b', 2}, {'h', 3}, {'i', 136}, {'j', 192}, {'k', 72}, {'p', 128}, {'w', 2}},
+                                             {{'b', 5}, {'h', 1}, {'i', 200}, {'j', 16}, {'k', 128}, {'p', 64}, {'w', 4}}};
+  std::vector<HopperSubject> subjects;
+  for (const auto &extents : several) {
+    std::vector<Kernel> kernels = {samples::stridedProjection(extents)};
+    for (const samples::StridedProduct &product : samples::stridedProducts) kernels.push_back(samples::stridedKernel(product, extents));
+    for (const Kernel &kernel : kernels) {
+      const HopperContractionKnobs &tile = tiles[subjects.size() % std::size(tiles)];
+      HopperSubject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)};
+      INFO(kernel.body[0].name << " " << std::get<std::string>(kernel.body[0].attributes.at("spec")));
+      const bool mayMerge = extents.at('h') == 1;
+      CHECK((mayMerge || hopperProduct(kernel, subject.configuration).product->hasSeveralStrides()));
+      subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+      subjects.push_back(std::move(subject));
+    }
+  }
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("hopper_strides", sources);
+  size_t strided = 0;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    strided += subjects[i].emitted.text.find("weft::hopper::Strided") != std::string::npos ? 1 : 0;
+    checkHopper(subjects[i], library.kernel(i));
+  }
+  CHECK(strided > subjects.size() / 2);
+}
+
+/// Runs of slices that end inside of tiles: one tile for all blocks, tiles that two or three blocks share, blocks with whole tiles in between.
+TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, whoever is last") {
+  using enum HopperSchedule;
+  struct Case {
+    int64_t b, m, n, k;
+    HopperContractionKnobs tile;
+  };
+  const auto tile = [](int m, int n, int blocks) {
+    return HopperContractionKnobs{.schedule = cooperative, .tileM = m, .tileN = n, .stages = 2, .staging = 2, .rasterM = 2, .blocks = blocks, .streams = 1};
+  };
+  const Case cases[] = {{1, 100, 120, 1000, tile(128, 128, 5)}, {1, 300, 200, 200, tile(128, 128, 5)}, {1, 300, 200, 264, tile(128, 128, 4)},
+                        {3, 130, 72, 320, tile(128, 128, 4)},   {1, 520, 136, 136, tile(256, 64, 7)},  {1, 129, 260, 136, tile(128, 256, 3)},
+                        {2, 200, 331, 192, tile(128, 64, 11)}};
+  std::vector<HopperSubject> subjects;
+  for (const Case &one : cases)
+    for (const bool isScaled : {false, true}) {
+      Kernel kernel = samples::contractKernel({{'b', one.b}, {'k', one.k}, {'m', one.m}, {'n', one.n}}, "bmk", "bnk", isScaled ? "bnm" : "bmn");
+      if (isScaled) kernel.body[0].attributes["scale"] = 0.125;
+      HopperSubject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, one.tile)};
+      if (!hopperRefusal(kernel, subject.configuration, one.tile, findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+      subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+      CHECK(subject.emitted.launch.grid[0] == one.tile.blocks);
+      subjects.push_back(std::move(subject));
+    }
+  CHECK(subjects.size() >= 11);
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("hopper_streams", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
     checkHopper(subjects[i], library.kernel(i));
   }
 }

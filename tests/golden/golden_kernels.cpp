@@ -5,6 +5,7 @@
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleStrides.h"
 #include "tests/unit/SamplePrologues.h"
 #include "tests/unit/SampleTf32.h"
 
@@ -55,6 +56,24 @@ Golden hopperGolden(bool isOdd) {
   if (!isOdd) kernel.body[0].attributes["scale"] = 0.125;
   const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
   return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+/// The projection behind attention, whose rows (b,j) and k (h,p) have two strides each; and one before it, whose result has.
+Golden hopperStridesGolden(bool isOfResult) {
+  const std::map<char, int64_t> extents{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}};
+  Kernel kernel = isOfResult ? samples::stridedKernel({"bji", "hpi", "bhjp", ""}, extents) : samples::stridedProjection(extents, DType::bf16);
+  if (isOfResult) kernel.name = "projection";
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {isOfResult ? "projection_hopper_strided_result_f16" : "projection_bias_residual_hopper_strides_bf16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+/// The gradient of a projection's weights: 192 tiles for 132 blocks, which take equal runs of their slices.
+Golden hopperStreamsGolden() {
+  Kernel kernel = samples::contractKernel({{'i', 1024}, {'m', 4096}, {'u', 3072}}, "mi", "mu", "iu");
+  kernel.name = "d_w";
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2, .streams = 1};
+  return {"d_w_hopper_streams_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// A few rows times a large matrix: four blocks share k of a tile.
@@ -185,6 +204,9 @@ std::vector<Golden> goldens() {
       hopperGolden(false),
       hopperGolden(true),
       hopperSplitGolden(),
+      hopperStreamsGolden(),
+      hopperStridesGolden(false),
+      hopperStridesGolden(true),
       hopperNarrowGolden(false),
       hopperNarrowGolden(true),
       hopperFusedGolden(),

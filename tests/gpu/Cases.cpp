@@ -9,6 +9,7 @@
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -210,7 +211,7 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add(group, kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (!hopperProduct(kernel, views).product) continue;
+          if (!matrixProduct(kernel, views) || !hopperProduct(kernel, views).product) continue;
           const auto *tile = std::get_if<HopperContractionKnobs>(&views.knobs);  // some take no operands that threads copy
           if (!tile || hopperRefusal(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty())
             collect.add(group + "-views", kernel, dtype, views);
@@ -316,6 +317,92 @@ void addSums(Collector &collect) {
           one.knobs = tile;
           if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty()) collect.add("fused-sums", kernel, DType::f16, one);
         }
+}
+
+/// Several strides along a group of axes: every sample in tiles of every kind, k in one block and in clusters, with gaps; positions that a
+/// box of 64 rows holds several of, that hold several boxes, and that are no multiple of a tile; clipped tiles on the other side. Then layouts as
+/// they are offered, alone and with what follows a contraction.
+void addStrides(Collector &collect) {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2, .rasterM = 3, .blocks = 7},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 4, .staging = 2},
+      {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .staging = 2, .rasterM = 2},
+      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 6, .staging = 2, .blocks = 5},
+      {.schedule = pingPong, .tileM = 128, .tileN = 64, .stages = 8, .staging = 2},
+      {.schedule = pingPong, .tileM = 64, .tileN = 128, .stages = 6, .staging = 2, .splits = 2},
+      {.schedule = cooperative, .tileM = 128, .tileN = 128, .stages = 4, .staging = 2, .splits = 4}};
+  const std::map<char, int64_t> several[] = {{{'b', 3}, {'h', 5}, {'i', 200}, {'j', 32}, {'k', 72}, {'p', 64}, {'w', 2}},
+                                             {{'b', 2}, {'h', 3}, {'i', 136}, {'j', 192}, {'k', 200}, {'p', 128}, {'w', 4}},
+                                             {{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
+                                             {{'b', 7}, {'h', 2}, {'i', 72}, {'j', 16}, {'k', 24}, {'p', 192}, {'w', 4}}};
+  const auto isTaken = [&](const Kernel &kernel, const Configuration &one) {
+    return hopperRefusal(kernel, one, std::get<HopperContractionKnobs>(one.knobs), collect.device.sharedMemoryPerBlock).empty();
+  };
+  size_t turn = 0;
+  const auto addSamples = [&](const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
+    for (size_t n = 0; n < count; ++n) {
+      const Configuration one = samples::stridedConfiguration(kernel, tiles[turn++ % std::size(tiles)]);
+      if (!isTaken(kernel, one)) continue;
+      collect.add(group, kernel, dtype, one);
+      if (const Configuration views = emulate::asViews(kernel, one, 8); n == 0 && isTaken(kernel, views)) collect.add(group + "-views", kernel, dtype, views);
+    }
+  };
+  const auto addOffered = [&](const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
+    const auto space = severalStridesSpace(kernel, collect.device);
+    if (!space) return;
+    for (size_t n = 0; n < count; ++n)
+      collect.add(group, kernel, dtype, toConfiguration(kernel, space->tuples[(n * 7919 + turn) % space->tuples.size()], space->knobs[turn++ % space->knobs.size()]));
+  };
+  for (DType dtype : {DType::f16, DType::bf16}) {
+    for (const auto &extents : several) {
+      for (const samples::StridedProduct &product : samples::stridedProducts) {
+        Kernel kernel = samples::stridedKernel(product, extents, dtype);
+        addSamples("strides", kernel, dtype, dtype == DType::f16 ? 5 : 2);
+        addOffered("strides-offered", kernel, dtype, dtype == DType::f16 ? 6 : 2);
+        kernel.body[0].attributes["scale"] = 0.125;
+        addSamples("strides", kernel, dtype, 1);
+      }
+      addSamples("strides-fused", samples::stridedProjection(extents, dtype), dtype, 7);
+      addOffered("strides-fused", samples::stridedProjection(extents, dtype), dtype, 6);
+    }
+    for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 3, .j = 64, .i = 136, .u = 1032}, {.b = 2, .j = 192, .i = 72, .u = 520}})
+      for (const Kernel &kernel : samples::fusedContractions(extents, dtype)) addOffered("strides-fused", kernel, dtype, dtype == DType::f16 ? 3 : 1);
+  }
+}
+
+/// Runs of slices that end inside of tiles: every tile in every orientation, one tile for all blocks and several tiles a block, clipped
+/// tiles, members of a batch, a factor, results whose rows start anywhere, and operands with several strides along a group.
+void addStreams(Collector &collect) {
+  using enum HopperSchedule;
+  struct Extents {
+    int64_t b, m, n, k;
+    int blocks;
+  };
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = cooperative, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 4, .staging = 2, .rasterM = 2},
+                                              {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .staging = 2},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 8, .staging = 2, .rasterM = 3},
+                                              {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 4, .staging = 1}};
+  const auto add = [&](const Kernel &kernel, DType dtype, Configuration one, HopperContractionKnobs tile, int blocks) {
+    tile.streams = 1, tile.blocks = blocks;
+    one.knobs = tile;
+    if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty()) collect.add("streams", kernel, dtype, one);
+  };
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const Extents &one : {Extents{1, 1024, 3072, 4096, 132}, {1, 2640, 2304, 768, 132}, {1, 520, 520, 8192, 132}, {1, 300, 1000, 520, 13}, {1, 129, 200, 1003, 7},
+                               {3, 200, 331, 640, 31}, {1, 100, 120, 4096, 29}, {5, 333, 264, 72, 11}, {1, 4096, 1024, 1024, 100}}) {
+      for (const auto &[a, b, c] : {std::tuple("bmk", "bnk", "bmn"), {"bmk", "bkn", "bmn"}, {"bkm", "bnk", "bnm"}, {"bkm", "bkn", "bmn"}}) {
+        Kernel kernel = typed(samples::contractKernel({{'b', one.b}, {'m', one.m}, {'n', one.n}, {'k', one.k}}, a, b, c), dtype);
+        if (one.b == 3) kernel.body[0].attributes["scale"] = 0.125;
+        for (const HopperContractionKnobs &tile : tiles) add(kernel, dtype, samples::stridedConfiguration(kernel, tile), tile, one.blocks);
+      }
+    }
+  const std::map<char, int64_t> layer{{'b', 3}, {'h', 5}, {'i', 1000}, {'j', 192}, {'k', 328}, {'p', 64}, {'w', 2}};
+  for (const samples::StridedProduct &product : samples::stridedProducts) {
+    const Kernel kernel = samples::stridedKernel(product, layer);
+    for (const int blocks : {17, 132}) add(kernel, DType::f16, samples::stridedConfiguration(kernel, tiles[0]), tiles[0], blocks);
+  }
 }
 
 /// Operands that are made on load: every role of what is read, both operands in every orientation, casts from other widths, one tile and many, k
@@ -498,6 +585,8 @@ void addContractions(Collector &collect) {
   addFused(collect);
   addSums(collect);
   addPrologues(collect);
+  addStrides(collect);
+  addStreams(collect);
   addFloat8(collect);
   addTf32(collect);
   addTf32Tiles(collect);

@@ -8,11 +8,13 @@
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
 #include "runtime/Build.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -357,6 +359,52 @@ TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, r
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(40, 1);
+}
+
+TEST_CASE("contractions with several strides along a group of axes") {
+  const std::map<char, int64_t> large{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
+      odd{{'b', 3}, {'h', 5}, {'i', 1000}, {'j', 192}, {'k', 328}, {'p', 64}, {'w', 4}};
+  Batch batch;
+  size_t strided = 0, turn = 0;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const auto &extents : {large, odd}) {
+      std::vector<Kernel> kernels = {samples::stridedProjection(extents, dtype)};
+      for (const samples::StridedProduct &product : samples::stridedProducts) kernels.push_back(samples::stridedKernel(product, extents, dtype));
+      for (const Kernel &kernel : kernels) {
+        const auto space = severalStridesSpace(kernel, findDevice("h200"));
+        REQUIRE(space);
+        for (const size_t step : {size_t(0), space->knobs.size() / 2}) {
+          const Configuration configuration = samples::stridedConfiguration(kernel, space->knobs[(turn++ + step) % space->knobs.size()]);
+          INFO(fmt::to_string(turn));
+          REQUIRE(hopperProduct(kernel, configuration).refusal == "");
+          strided += hopperProduct(kernel, configuration).product->hasSeveralStrides() ? 1 : 0;
+          batch.add(fmt::format("strides {} {}", kernel.name, std::get<std::string>(kernel.body[0].attributes.at("spec"))), kernel, configuration, "sm_90a");
+        }
+      }
+    }
+  CHECK(strided == turn);
+  batch.buildAndCheck(80, 1);
+}
+
+TEST_CASE("contractions whose blocks take equal runs of slices") {
+  Batch batch;
+  size_t tiles = 0;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const auto &[a, b, c] : {std::tuple("mk", "nk", "mn"), {"mk", "kn", "nm"}, {"km", "nk", "mn"}, {"km", "kn", "mn"}})
+      for (const auto &extents : {std::map<char, int64_t>{{'m', 1024}, {'n', 3072}, {'k', 4096}}, {{'m', 2640}, {'n', 2308}, {'k', 776}}}) {
+        Kernel kernel = samples::contractKernel(extents, a, b, c);
+        for (Value &value : kernel.values) value.dtype = dtype;
+        if (tiles % 2 == 1) kernel.body[0].attributes["scale"] = 0.125;
+        const Configuration configuration = samples::stridedConfiguration(kernel, HopperContractionKnobs{});
+        for (const HopperContractionKnobs &tile : streamedTiles(kernel, {rowMajor(2), rowMajor(2), rowMajor(2)}, findDevice("h200"))) {
+          Configuration one = configuration;
+          one.knobs = tile;
+          batch.add("streams", kernel, one, "sm_90a");
+          ++tiles;
+        }
+      }
+  CHECK(tiles > 20);
+  batch.buildAndCheck(20, 1);
 }
 
 TEST_CASE("operands that are made on load, on sm_90a: every tile, both operands, in place and by threads that copy") {

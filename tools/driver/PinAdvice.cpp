@@ -20,7 +20,7 @@ void addOrders(const std::vector<Layout> &layouts, Orders &orders) {
 
 /// The orders that a candidate takes its operand (inputs first, then outputs) in.
 void addOrders(const select::Candidate &candidate, size_t operand, const Device &device, Orders &orders) {
-  for (const ConfigurationSpace &space : configurationSpaces(candidate.kernel, device)) {
+  for (const ConfigurationSpace &space : everySpace(candidate.kernel, device)) {
     if (!space.choices.empty()) addOrders(space.choices[operand], orders);
     for (const LayoutTuple &tuple : space.tuples) addOrders({tuple[operand]}, orders);
   }

@@ -84,7 +84,7 @@ public:
   void run() {
     space.kernel = kernel;
     space.name = kernel.name;
-    for (const ConfigurationSpace &family : configurationSpaces(kernel, model.device())) {
+    for (const ConfigurationSpace &family : everySpace(kernel, model.device())) {
       if (family.family == familyOf(ViewKnobs{})) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
@@ -210,6 +210,7 @@ private:
     return true;
   }
 
+  bool hasSeveralStrides(const Place &place) const { return families[place.family].hasSeveralStrides; }
   bool isLibrary(const Place &place) const { return families[place.family].family == libraryFamily; }
 
   /// The places near the best, the best of those that meet the pins, and every transpose. A library's places are all kept:
@@ -218,16 +219,18 @@ private:
     if (places.empty()) return;
     const double limit = places.front().seconds * options.layoutFactor;
     std::vector<Place> kept;
-    size_t own = 0;
+    size_t own = 0, strided = 0;
     bool pinsMet = false;
     for (Place &place : places) {
-      const bool near = place.seconds <= limit && (isLibrary(place) || own < options.mostLayouts);
+      const bool hasRoom = hasSeveralStrides(place) ? strided < options.mostStrided : own < options.mostLayouts;
+      const bool near = place.seconds <= limit && (isLibrary(place) || hasRoom);
       const bool firstPinned = !pinsMet && meetsPins(place.tuple);
       const bool transpose = isTranspose(place.tuple);
       if (!near && !firstPinned && !transpose) continue;
       if (isOfKeptForm(place)) continue;
       pinsMet = pinsMet || meetsPins(place.tuple);
-      own += isLibrary(place) || transpose ? 0 : 1;
+      if (hasSeveralStrides(place)) ++strided;
+      else own += isLibrary(place) || transpose ? 0 : 1;
       kept.push_back(std::move(place));
     }
     places = std::move(kept);
@@ -237,7 +240,7 @@ private:
     best = places.front().seconds;
     for (const Place &place : places)
       if (isLibrary(place)) addLibraryProduct(place);
-      else addItems(place);
+      else addItems(place), addStreams(place);
     const auto own = std::find_if(places.begin(), places.end(), [&](const Place &place) { return !isLibrary(place); });
     if (own != places.end()) addEveryReduction(*own);
   }
@@ -284,6 +287,19 @@ private:
       if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) && ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure) continue;
       ++taken;
       addItem(toConfiguration(kernel, place.tuple, family.knobs[knobs]), seconds);
+    }
+  }
+
+  /// What no space has, of a contraction alone: the two best tiles whose slices blocks share.
+  void addStreams(const Place &place) {
+    constexpr size_t most = 2;
+    const std::string &family = families[place.family].family;
+    if (family != familyOf(HopperContractionKnobs{}) || !isTimedAsProduct(kernel, family)) return;
+    const std::vector<HopperContractionKnobs> tiles = streamedTiles(kernel, place.tuple, model.device());
+    for (size_t i = 0; i < std::min(most, tiles.size()); ++i) {
+      Configuration configuration = toConfiguration(kernel, place.tuple, tiles[i]);
+      const double seconds = model.cost(kernel, configuration).seconds;
+      if (seconds <= place.seconds * options.knobFactor) addItem(std::move(configuration), seconds);
     }
   }
 

@@ -18,6 +18,7 @@ namespace weft::driver {
 struct ProfileSpaceOptions {
   double layoutFactor = 2.5;   ///< layouts of all operands: the best modelled time within this factor of the kernel's best
   size_t mostLayouts = 64;     ///< of them, at most
+  size_t mostStrided = 16;     ///< besides, of layouts with several strides along a group of a contraction's axes
   double knobFactor = 1.5;     ///< knobs: within this factor of the layouts' best modelled time
   size_t mostKnobs = 4;        ///< of them, at most
   std::vector<std::string> names = {};  ///< kernels whose name contains one of these alone; empty: all

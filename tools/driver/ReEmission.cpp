@@ -145,7 +145,7 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
   constexpr size_t shown = 3;
   const LayoutTuple wanted = tupleOf(configuration);
   std::set<std::pair<int, std::string>> ranked;  // operands that differ, layouts
-  for (const ConfigurationSpace &space : configurationSpaces(kernel, device))
+  for (const ConfigurationSpace &space : everySpace(kernel, device))
     for (const LayoutTuple &tuple : space.tuples) {
       int differing = 0;
       for (size_t i = 0; i < tuple.size(); ++i) differing += tuple[i].order != wanted[i].order;

@@ -5,9 +5,11 @@
 
 #include "weft/hopper_store.cuh"
 
+#include <type_traits>
+
 namespace weft::hopper {
 
-template <typename T> const T *startOf(const Tensor<const T> &tensor) {
+template <typename T> requires std::is_same_v<decltype(Tensor<const T>::map), const TensorMap *> const T *startOf(const Tensor<const T> &tensor) {
   return tensor.map ? reinterpret_cast<const T *>(emulatedMap(tensor.map).start) : tensor.elements;
 }
 
@@ -37,7 +39,9 @@ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typenam
     VectorOfTile<product, tile, VectorInput> vectorOfTile;
     vectorOfTile.load(vector, panels);
     Sums<product, tile> own;
-    for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
+    constexpr bool areRows = requires { startOf(a); startOf(b); };
+    if constexpr (!areRows) sumsOfSlices<product, tile>(own, shared, a, b, panels);  // emulate_hopper_strides.h
+    else for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
       const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
       own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch,
                                          panels.at.m + panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),

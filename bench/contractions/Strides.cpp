@@ -1,0 +1,152 @@
+// One product at a time: its kernels under row-major layouts, those of the nearest layouts of one stride, and transposes between both.
+#include "bench/contractions/Strides.h"
+
+#include "bench/contractions/NamedTensors.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Family.h"
+#include "tests/unit/SampleStrides.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace weft::bench {
+
+using namespace runtime;
+
+namespace {
+
+struct Problem {
+  samples::StridedProduct product;
+  Kernel kernel;
+  std::vector<Contender> strided = {}, merged = {};
+  std::vector<std::vector<Contender>> transposes = {};  ///< of each tensor that has several strides
+
+  template <typename Visit> void forEachContender(Visit &&visit) {
+    for (Contender &one : strided) visit(one);
+    for (Contender &one : merged) visit(one);
+    for (std::vector<Contender> &side : transposes)
+      for (Contender &one : side) visit(one);
+  }
+};
+
+/// The best by the model.
+std::vector<Contender> best(const Kernel &kernel, const std::vector<Configuration> &all, size_t most) {
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
+  std::vector<std::pair<double, Configuration>> priced;
+  for (const Configuration &one : all) priced.emplace_back(model->cost(kernel, one).seconds, one);
+  std::ranges::sort(priced);
+  std::vector<Contender> contenders;
+  for (size_t i = 0; i < std::min(most, priced.size()); ++i)
+    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
+  if (contenders.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
+  return contenders;
+}
+
+/// The layouts of one stride that differ from row-major ones in the fewest tensors.
+LayoutTuple nearestMerged(const ConfigurationSpace &space) {
+  const auto differing = [](const LayoutTuple &tuple) { return std::ranges::count_if(tuple, [](const Layout &layout) { return layout != rowMajor(layout.order.size()); }); };
+  return *std::ranges::min_element(space.tuples, {}, differing);
+}
+
+/// From a tensor's row-major layout to another one, or back for a result.
+std::vector<Contender> transposesOf(const Kernel &kernel, size_t operand, const Layout &to) {
+  constexpr size_t most = 6;
+  const Value &value = kernel.values[size_t(operandValues(kernel)[operand])];
+  samples::KernelBuilder builder("transpose", [&] {
+    std::map<char, int64_t> extents;
+    for (const int axis : value.axes) extents[kernel.axes[size_t(axis)].name[0]] = kernel.axes[size_t(axis)].extent;
+    return extents;
+  }());
+  std::string letters;
+  for (const int axis : value.axes) letters += kernel.axes[size_t(axis)].name;
+  const int x = builder.input(value.name, letters, value.dtype);
+  const Kernel transpose = builder.build({builder.op("identity", OperatorClass::movement, {x}, value.name + "_moved", letters, "", value.dtype)});
+  const bool isResult = operand >= kernel.inputs.size();
+  const Layout own = rowMajor(value.axes.size());
+  std::vector<Configuration> all;
+  forEachConfiguration(transpose, findDevice("h200"), {.inputs = {isResult ? to : own}, .outputs = {isResult ? own : to}}, [&](const Configuration &one) {
+    if (hasText(one.knobs)) all.push_back(one);
+    return true;
+  });
+  return best(transpose, all, most);
+}
+
+Problem problemOf(const samples::StridedProduct &product, DType dtype) {
+  constexpr size_t mostTiles = 12;
+  const std::map<char, int64_t> layer{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}};
+  Problem problem{.product = product, .kernel = samples::stridedKernel(product, layer, dtype)};
+  const Kernel &kernel = problem.kernel;
+  for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200"))) {
+    if (space.family != familyOf(HopperContractionKnobs{})) continue;
+    const LayoutTuple merged = nearestMerged(space);
+    std::vector<Configuration> own, others;
+    for (const Knobs &knobs : space.knobs) {
+      const auto &tile = std::get<HopperContractionKnobs>(knobs);
+      if (isUseful(kernel, merged, knobs)) others.push_back(toConfiguration(kernel, merged, knobs));
+      if (tile.schedule != HopperSchedule::narrow) own.push_back(samples::stridedConfiguration(kernel, knobs));
+    }
+    problem.strided = best(kernel, own, mostTiles), problem.merged = best(kernel, others, mostTiles);
+    for (size_t operand = 0; operand < merged.size(); ++operand)
+      if (merged[operand] != rowMajor(merged[operand].order.size())) problem.transposes.push_back(transposesOf(kernel, operand, merged[operand]));
+  }
+  return problem;
+}
+
+void buildAll(std::vector<Problem> &all) {
+  std::vector<BuildRequest> requests;
+  for (Problem &problem : all)
+    problem.forEachContender([&](Contender &one) {
+      requests.push_back({.name = one.kernel.name, .text = one.emitted.text, .entry = one.emitted.entry, .architecture = "sm_90a", .extraFlags = {}});
+    });
+  BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  std::vector<BuildResult> results = build(requests, options);
+  auto next = results.begin();
+  for (Problem &problem : all) problem.forEachContender([&](Contender &one) { one.built = std::move(*next++); });
+}
+
+/// Time of the transposes and the product of one stride over that of several.
+double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
+  const Kernel &kernel = problem.kernel;
+  Tensors tensors(kernel);
+  std::vector<Row> rows;
+  problem.forEachContender([&](Contender &one) {
+    tensors.add(one.kernel);
+    rows.push_back({&one.seconds, tensors.enqueueOf(one)});
+  });
+  const cuda::Buffer workspace(CublasLt::standardWorkspace);
+  const auto value = [&](int number) { return &kernel.values[size_t(number)]; };
+  Configuration merged = problem.merged[0].configuration;
+  merged.knobs = LibraryKnobs{};
+  LibraryRows theirs(libraryProduct(kernel, merged), library, tensors,
+                     {value(kernel.inputs[0]), value(kernel.inputs[1]), value(kernel.outputs[0]), nullptr, nullptr, nullptr}, workspace.address());
+  rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
+  interleave(rows, rounds, stream);
+  const Contender &own = fastest(problem.strided), &one = fastest(problem.merged);
+  double moved = 0;
+  for (const std::vector<Contender> &side : problem.transposes) moved += fastest(side).seconds;
+  const double rival = moved + std::min(one.seconds, theirs.fastest());
+  fmt::print("{:<6}{:<6}->{:<6}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {} {:>7.2f} | {:.3f} | {}; {}\n", problem.product.a, problem.product.b, problem.product.c,
+             1e6 * own.seconds, 1e6 * one.seconds, 100 * (own.seconds / one.seconds - 1), 1e6 * theirs.fastest(), problem.transposes.size(), 1e6 * moved,
+             rival / own.seconds, describe(kernel, own.configuration.knobs), problem.product.what);
+  if (printsEveryTile)
+    for (const Contender &tile : problem.strided) fmt::print("    {:>8.2f} us | {}\n", 1e6 * tile.seconds, describe(kernel, tile.configuration.knobs));
+  std::fflush(stdout);
+  return rival / own.seconds;
+}
+
+}  // namespace
+
+void benchStrides(DType dtype, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
+  std::vector<Problem> all;
+  for (const samples::StridedProduct &product : samples::stridedProducts) all.push_back(problemOf(product, dtype));
+  buildAll(all);
+  fmt::print("{:<20}{:>11} | {:>15} | {:>8}| {:>9} | ratio\n", "product", "strides", "one stride", "cuBLASLt", "transposes");
+  double sum = 0;
+  for (Problem &problem : all) sum += std::log(measure(problem, rounds, printsEveryTile, library, stream));
+  fmt::print("transposes and a product of one stride take {:.3f} of the time (geometric mean)\n", std::exp(sum / double(all.size())));
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,63 @@
+"""Products with several strides along a group of axes, from a graph to kernels: no transpose comes first, and pins that nothing took are taken."""
+import json
+import unittest
+
+from weft_command import CommandTest
+
+# The projection behind attention: rows (b,j) and k (h,p) of a tensor [b,h,j,p] that a caller brings.
+PROJECTION = '''
+!x = tensor<4x8x256x64xf16, #weft.axes<b, h, j, p>>
+!w = tensor<8x64x512xf16, #weft.axes<h, p, i>>
+!y = tensor<4x256x512xf16, #weft.axes<b, j, i>>
+weft.graph @projection(%x: !x, %w: !w {weft.parameter}) -> !y {
+  %y = weft.contract "bhjp,hpi->bji" %x, %w : !x, !w -> !y
+  weft.return %y : !y
+}
+'''
+# The same behind an element-wise kernel that may write any layout.
+ACTIVATION = PROJECTION.replace('%y = weft.contract "bhjp,hpi->bji" %x', '%a = weft.relu %x : !x\n  %y = weft.contract "bhjp,hpi->bji" %a')
+
+
+class Strides(CommandTest):
+    def plan(self, text, *flags):
+        (self.folder / 'graph.mlir').write_text(text)
+        self.weft('compile', 'graph.mlir', '--device', 'h200', '--stop-after', 'emit', *flags, '-o', 'out')
+        return json.loads((self.folder / 'out/plan.json').read_text())
+
+    def families(self, plan):
+        return [kernel['family'] for kernel in plan['kernels']]
+
+    def test_no_transpose_comes_first(self):
+        plan = self.plan(PROJECTION, '--profile', 'none')
+        self.assertEqual(self.families(plan), ['hopper-contraction'])
+        kernel = plan['kernels'][0]
+        maps = [parameter['map'] for parameter in kernel['parameters'] if parameter['map']]
+        self.assertIn([64, 8, 256, 4], [one['extents'] for one in maps])
+        text = (self.folder / 'out' / kernel['source']).read_text()
+        self.assertIn('weft/hopper_strides.cuh', text)
+        self.assertIn('.columns = {{p, h}}, .rows = {{j, b}}', text)
+        # What is emitted from the plan is the same.
+        self.weft('emit', 'out')
+        self.assertEqual((self.folder / 'out' / kernel['source']).read_text(), text)
+
+    def test_where_no_map_takes_it_a_transpose_does(self):
+        plan = self.plan(PROJECTION.replace('64x', '40x').replace('x64', 'x40'), '--profile', 'none')
+        self.assertEqual(sorted(self.families(plan)), ['hopper-contraction', 'transpose'])
+
+    def test_pins_that_no_other_layout_meets(self):
+        for profile in (['--profile', 'none'], []):
+            plan = self.plan(ACTIVATION, '--pin', 'a=bhjp', *profile)
+            self.assertEqual(self.families(plan), ['loop', 'hopper-contraction'])
+            product = plan['kernels'][1]
+            self.assertIn('weft/hopper_strides.cuh', (self.folder / 'out' / product['source']).read_text())
+            self.assertFalse(product['measured'])
+
+    def test_without_pins_a_profile_that_has_none_offers_none(self):
+        plan = self.plan(ACTIVATION)
+        for kernel in plan['kernels']:
+            if kernel['source']:
+                self.assertNotIn('hopper_strides', (self.folder / 'out' / kernel['source']).read_text())
+
+
+if __name__ == '__main__':
+    unittest.main()
