@@ -4,6 +4,7 @@
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/FactoredProduct.h"
+#include "kernel/ShortFunction.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +49,8 @@ public:
     for (size_t op : context.region.epilogue) addOp(op);
     addSums();
     addOutputs();
-    result.arguments = fmt::format("float (&{})[8], {}{}{}{}const {} &{}", sums, panel, vector, second, summed, context.fragmentType, at);
+    result.arguments = fmt::format("float (&{})[8], {}{}{}{}const {} &{}", sums, panel, vector, second, summed,
+                                   result.takesTurns ? "auto" : context.fragmentType, at);
     Block body = std::move(loads);
     body.push_back(loop(e, "8", 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
@@ -195,27 +197,25 @@ private:
     std::vector<std::string> operands;
     for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
     const int value = op.results[0];
+    if (context.hasProductsBeside) takeTurn(op, operands);
     const std::string text = op.name == "dropout" ? dropout(op, index, operands[0]) : filled(withConstants(op), operands);
     const std::string name = context.names.claim(kernel.values[size_t(value)].name);
     elements.push_back(declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
   }
 
-  /// The spelling, or a shorter function where all that it gives is rounded to f16.
-  std::string spellingOf(const BodyOp &op) const {
-    constexpr std::string_view whole = "weft::gelu(", rounded = "weft::geluForHalf(";
-    const int value = op.results[0];
-    const auto reads = [&](const BodyOp &other) { return std::ranges::count(other.operands, value) > 0; };
-    const bool isStored = std::ranges::count(kernel.outputs, value) > 0 && std::ranges::none_of(kernel.body, reads);
-    std::string text = op.spelling;
-    if (const size_t place = text.find(whole); isStored && kernel.values[size_t(value)].dtype == DType::f16 && place != std::string::npos)
-      text.replace(place, whole.size(), rounded);
-    return text;
+  /// Has what a function of many instructions is applied to wait for its turn.
+  void takeTurn(const BodyOp &op, std::vector<std::string> &operands) {
+    const size_t function = op.spelling.find("weft::"), hole = op.spelling.find('{', function);
+    if (function == std::string::npos || hole == std::string::npos || !std::isdigit(op.spelling[hole + 1]) || op.name == "relu") return;
+    std::string &operand = operands.at(size_t(op.spelling[hole + 1] - '0'));
+    operand = fmt::format("{}.inTurn({}, {}, {})", at, operand, sums, e);
+    result.takesTurns = true;
   }
 
   /// With named constants for its attributes.
   std::string withConstants(const BodyOp &op) {
-    std::string text = spellingOf(op);
+    std::string text = shortSpelling(kernel, op).value_or(op.spelling);
     for (const auto &[attribute, value] : op.attributes) {
       const std::string hole = "{" + attribute + "}";
       if (text.find(hole) == std::string::npos) continue;

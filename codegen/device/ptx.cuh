@@ -32,11 +32,17 @@ __device__ __forceinline__ unsigned short floatToBfloat16(float value) {
 
 /// The float whose bit pattern is given.
 __device__ __forceinline__ float floatFromBits(unsigned bits) { return __uint_as_float(bits); }
+__device__ __forceinline__ unsigned bitsOf(float value) { return __float_as_uint(value); }
 
 /// The larger of two; NaN if either is NaN, so that a NaN in a row is never hidden.
 __device__ __forceinline__ float maximum(float a, float b) {
   float value;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
+  return value;
+}
+__device__ __forceinline__ float minimum(float a, float b) {
+  float value;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
   return value;
 }
 

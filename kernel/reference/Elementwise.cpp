@@ -1,5 +1,6 @@
 // Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary embeddings).
 #include "kernel/Error.h"
+#include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
 
 #include <cmath>
@@ -40,6 +41,12 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
     }
     values[n] = exact;
     result.error += moved;
+  }
+  if (shortSpelling(kernel, op)) {
+    // A derivative's second term is x phi(x), which its first one cancels around a zero.
+    const double x = values[op.operands.size() - 1], slope = op.operands.size() > 1 ? values[0] : 0;
+    const double other = 2 * std::abs(slope * x) * 0.39894228 * std::exp(-x * x / 2);
+    result.error += shortError(kernel.values[size_t(op.results[0])].dtype, std::abs(result.value) + other);
   }
   return result;
 }
