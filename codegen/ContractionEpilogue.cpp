@@ -49,8 +49,7 @@ public:
     for (size_t op : context.region.epilogue) addOp(op);
     addSums();
     addOutputs();
-    result.arguments = fmt::format("float (&{})[8], {}{}{}{}const {} &{}", sums, panel, vector, second, summed,
-                                   result.takesTurns ? "auto" : context.fragmentType, at);
+    result.arguments = fmt::format("float (&{})[8], {}{}{}{}const {} &{}", sums, panel, vector, second, summed, context.fragmentType, at);
     Block body = std::move(loads);
     body.push_back(loop(e, "8", 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
@@ -197,20 +196,10 @@ private:
     std::vector<std::string> operands;
     for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
     const int value = op.results[0];
-    if (context.hasProductsBeside) takeTurn(op, operands);
     const std::string text = op.name == "dropout" ? dropout(op, index, operands[0]) : filled(withConstants(op), operands);
     const std::string name = context.names.claim(kernel.values[size_t(value)].name);
     elements.push_back(declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
-  }
-
-  /// Has what a function of many instructions is applied to wait for its turn.
-  void takeTurn(const BodyOp &op, std::vector<std::string> &operands) {
-    const size_t function = op.spelling.find("weft::"), hole = op.spelling.find('{', function);
-    if (function == std::string::npos || hole == std::string::npos || !std::isdigit(op.spelling[hole + 1]) || op.name == "relu") return;
-    std::string &operand = operands.at(size_t(op.spelling[hole + 1] - '0'));
-    operand = fmt::format("{}.inTurn({}, {}, {})", at, operand, sums, e);
-    result.takesTurns = true;
   }
 
   /// With named constants for its attributes.

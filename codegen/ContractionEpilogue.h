@@ -27,7 +27,6 @@ struct EpilogueContext {
   std::optional<size_t> panelInput = {};   ///< the input of the result's shape whose elements the skeleton hands over
   std::optional<size_t> vectorInput = {};  ///< the input of one element a row or a column that it hands over
   std::optional<size_t> panelOutput = {};  ///< the output behind the first that it stores
-  bool hasProductsBeside = false;          ///< others' products go on beside it: long functions are taken in turn
 };
 
 /// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],]
@@ -40,7 +39,6 @@ struct ContractionEpilogue {
   Block prologue = {};                     ///< before the skeleton is called
   std::string arguments = {};              ///< the function's parameters
   Block body = {};
-  bool takesTurns = false;                 ///< long functions wait for their turn (Fragment::inTurn); `at` is of either kind
 
   /// Whether the sums leave as they are.
   bool isEmpty() const { return body.empty(); }

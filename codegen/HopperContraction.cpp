@@ -261,7 +261,6 @@ private:
                             .inputs = {}, .outputs = {}, .product = shape, .rowsAlongN = product.isSwapped,
                             .fragmentType = "weft::hopper::Fragment", .panelInput = panel, .vectorInput = {}, .panelOutput = second};
     if (vector) context.vectorInput = vector->input;
-    context.hasProductsBeside = knobs.schedule == HopperSchedule::pingPong && knobs.streams == 0 && !region.prologue;
     for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
     for (const TensorNames &tensor : results) context.outputs.push_back(tensor.name);
     return contractionEpilogue(context);
@@ -286,7 +285,6 @@ private:
     if (!epilogue.isEmpty()) {
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
-      if (epilogue.takesTurns) finish = fmt::format("weft::hopper::inTurn({})", finish);
     }
     if (knobs.streams != 0) return callStreams(finish);
     if (region.prologue) return callMade(making, finish);

@@ -33,11 +33,10 @@ __device__ __forceinline__ void multiplyElements(float (&d)[sums], unsigned long
   else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
 }
 
-/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended. The speaker calls
-/// halfway() where half of the slices are left.
-template <Product product, Tile tile, typename A, typename B, typename Halfway>
+/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended.
+template <Product product, Tile tile, typename A, typename B>
 __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared,
-                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker, const Halfway &halfway) {
+                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker) {
   using P = Plan<product, tile>;
   constexpr int stepA = product.a.isAlongK() ? 32 : 16 * rowBytes, stepB = product.b.isAlongK() ? 32 : 16 * rowBytes;
   const int slices = slicesOfBlock<product, tile>().count;
@@ -56,7 +55,6 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
             sums[block], a + (block * panelBytes + step * stepA >> 4), b + (step * stepB >> 4), slice > 0 || step > 0);
     }
     commitProducts();
-    if (slice == slices / 2 && isSpeaker) halfway();
     waitForProducts<1>();
     if (previous >= 0 && isSpeaker) arrive(shared.empty(previous));
     previous = place.stage;
@@ -64,7 +62,8 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
   }
 }
 
-template <typename Types, Product product, Tile tile, typename Finish>
+/// isServed: the producer asks for the panels that an epilogue reads (PanelRequests).
+template <typename Types, Product product, Tile tile, bool isServed = false, typename Finish>
 __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish) {
   using P = Plan<product, tile>;
   constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
@@ -82,28 +81,24 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
   const int first = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0);
   for (int index = first; index < P::tiles; index += stride) {
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
-    constexpr bool isRequestedLate = P::slices >= 8;
-    const auto request = [&] {
-      if constexpr (Finish::readsPanel) requestPanels(staging, panels, finish.panel.tensor.map);
-    };
-    if (!isRequestedLate && isSpeaker) request();
+    if constexpr (Finish::readsPanel)
+      if (isSpeaker) {
+        if constexpr (isServed) freePanels(shared.panelsFree(consumer));
+        else requestPanels(staging, panels, finish.panel.tensor.map);
+      }
     VectorOfTile<product, tile, typename Finish::VectorInput> vector;
     vector.load(finish.vector, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
-    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker, [&] {
-      if (isRequestedLate) request();  // what the first slices of all blocks wait for would wait behind it
-    });
+    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker);
     if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
-    // With nothing multiplied beside it, an epilogue that takes turns would only take longer.
-    if (Finish::isInTurn && tile.isPingPong && index + nextTile<tile>() < P::tiles) storeSums<Finish::isInTurn>(sums, c, panels, staging, vector, totals, finish);
-    else storeSums(sums, c, panels, staging, vector, totals, finish);
+    storeSums(sums, c, panels, staging, vector, totals, finish);
     if constexpr (Finish::SumOutputs::count > 0) totals.template leave<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
   finishSums<product, tile>(finish.sums, first, stride, firstRow);
@@ -140,14 +135,18 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   ptx::barrier();
   if constexpr (tile.splits > 1) arriveAtCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
+  using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
+  constexpr bool isServed = Out::readsPanel && tile.splits == 1;
   if (role == 0) {
     lowerRegisters<P::producerRegisters>();
-    if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
+    if (!P::areAllByEngine || threadIdx.x == 0) {
+      if constexpr (isServed) produce<product, tile>(shared, a, b, memory, PanelRequests<product, tile, Out::tensors>{shared, panel.tensor.map});
+      else produce<product, tile>(shared, a, b, memory);
+    }
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();
-    consume<ElementsOf<T>, product, tile>(shared, c, role - 1,
-                                          Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>{panel, vector, output, sums, epilogue});
+    consume<ElementsOf<T>, product, tile, isServed>(shared, c, role - 1, Out{panel, vector, output, sums, epilogue});
   }
 }
 

@@ -18,37 +18,7 @@ template <Product product, Tile tile> using Sums = float[Plan<product, tile>::ro
 /// (row, column), (row, + 1), (+ 8, column), ...
 struct Fragment {
   int batch, row, column;
-  __device__ __forceinline__ float inTurn(float x, const float (&)[8], int) const { return x; }
 };
-
-/// The order of an epilogue that has the products of the other consumer beside it: element after element in a few chains. What the
-/// compiler interleaves as it likes issues more often than every fourth cycle, and then takes a cycle of the tensor cores each
-/// (bench/RESULTS.md, "instructions beside products").
-struct Turns {
-  static constexpr int chains = 2;
-  unsigned nothing;          // 0, which the compiler does not know
-  float last[chains] = {};   // results of the fragment before
-};
-
-/// A fragment whose elements are computed in turn.
-struct FragmentInTurn : Fragment {
-  const Turns &turns;
-  /// x, once the element before e in its chain is in `results`.
-  __device__ __forceinline__ float inTurn(float x, const float (&results)[8], int e) const {
-    const float before = e < Turns::chains ? turns.last[e] : results[e - Turns::chains];
-    return ptx::floatFromBits(ptx::bitsOf(x) | (ptx::bitsOf(before) & turns.nothing));
-  }
-};
-
-/// An epilogue that asks for turns: it takes a fragment of either kind.
-template <typename Function> struct InTurn {
-  static constexpr bool isInTurn = true;
-  const Function &function;
-  template <typename... Arguments> __device__ __forceinline__ void operator()(Arguments &&...arguments) const { function(arguments...); }
-};
-template <typename Function> __device__ __forceinline__ InTurn<Function> inTurn(const Function &function) { return {function}; }
-template <typename Epilogue> constexpr bool isInTurn = false;
-template <typename Function> constexpr bool isInTurn<InTurn<Function>> = true;
 /// The epilogue that leaves the sums as they are.
 struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
@@ -109,6 +79,37 @@ __device__ __forceinline__ void requestPanels(const Staging<product, tile, tenso
   constexpr int end = smaller(Staging<product, tile, tensors>::turnsInFlight * tile.splits, Panels<product, tile>::count);
   for (int panel = rankInCluster<tile>(); panel < end; panel += tile.splits) requestPanel(staging, panels, map, panel);
 }
+
+/// Tells the producer that the buffers of a consumer's panels have been left; one thread.
+__device__ __forceinline__ void freePanels(SharedAddress barrier) {
+  waitForStoresToRead<0>();
+  arrive(barrier);
+}
+
+/// The producer's part of that: the first panels of every tile, in the middle of its slices and apart from each other. Copies go one
+/// behind the other: what comes from DRAM in the way of slices that wait in L2 costs the consumers three times its bytes' time.
+template <Product product, Tile tile, int tensors> struct PanelRequests {
+  using Ring = Staging<product, tile, tensors>;
+  static constexpr int ofConsumer = smaller(Ring::turnsInFlight, Panels<product, tile>::count), ofTile = ofConsumer * (tile.isPingPong ? 1 : 2);
+  static constexpr int slices = Plan<product, tile>::slices, from = slices / 4, apart = slices / 2 < ofTile ? 1 : slices / 2 / ofTile;
+  Shared<product, tile> shared;
+  const TensorMap *map;
+  int tiles = 0, requested = 0;  // of the block, before this one; of this tile
+
+  __device__ __forceinline__ void behind(int index, int slice) {
+    const bool isLast = slice == slices - 1;
+    const int due = isLast ? ofTile : slice < from ? 0 : smaller(ofTile, (slice - from) / apart + 1);
+    for (; requested < due; ++requested) {
+      const int consumer = tile.isPingPong ? tiles % 2 : requested / ofConsumer, panel = requested % ofConsumer;
+      const int before = tile.isPingPong ? tiles / 2 : tiles;  // tiles of that consumer
+      if (panel == 0) wait(shared.panelsFree(consumer), before % 2);
+      const Ring staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * Panels<product, tile>::turns};
+      const int firstRow = tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64;
+      requestPanel(staging, Panels<product, tile>{tileStart<product, tile>(index), firstRow}, map, panel);
+    }
+    if (isLast) requested = 0, ++tiles;
+  }
+};
 
 /// The operand of C's shape that an epilogue reads, stored as C is, or that it reads none.
 template <typename T> struct PanelOperand {
@@ -208,7 +209,7 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsO
   using VectorInput = VectorIn;
   using SumOutputs = SumsOut;
   static constexpr bool readsPanel = PanelIn::isRead, readsVector = VectorIn::isRead, writesPanel = PanelOut::isWritten;
-  static constexpr bool isUnchanged = hopper::isUnchanged<Function>, isInTurn = hopper::isInTurn<Function>;
+  static constexpr bool isUnchanged = hopper::isUnchanged<Function>;
   static constexpr int tensors = writesPanel ? 2 : 1;  // of C's shape that leave
 
   PanelIn panel;
@@ -217,9 +218,9 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsO
   SumsOut sums;
   const Function &epilogue;
 
-  template <typename Summed, typename Place>
+  template <typename Summed>
   __device__ __forceinline__ void operator()(float (&values)[8], const float (&ofPanel)[8], const float (&ofVector)[8],
-                                             float (&second)[8], Summed &summed, const Place &fragment) const {
+                                             float (&second)[8], Summed &summed, const Fragment &fragment) const {
     const auto call = [&](const auto &...operands) {
       if constexpr (SumsOut::count > 0 && writesPanel) epilogue(values, operands..., second, summed.of, fragment);
       else if constexpr (SumsOut::count > 0) epilogue(values, operands..., summed.of, fragment);
@@ -262,9 +263,9 @@ __device__ __forceinline__ void putFragment(const float (&values)[8], const Frag
 }
 
 /// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from.
-template <Product product, bool isByEngine, bool takesTurns, typename T, typename Summed, typename Finish>
+template <Product product, bool isByEngine, typename T, typename Summed, typename Finish>
 __device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
-                                               SharedAddress row, Turns &turns, T *c, const Finish &finish) {
+                                               SharedAddress row, T *c, const Finish &finish) {
   float ofPanel[8], second[8];
   if constexpr (Finish::readsPanel && isByEngine) {
     unsigned words[4];
@@ -276,11 +277,7 @@ __device__ __forceinline__ void finishFragment(float (&values)[8], const float (
     for (int e = 0; e < 8; ++e)
       ofPanel[e] = isInC<product>(fragment, e) ? widen(finish.panel.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
   }
-  if constexpr (takesTurns) {
-    finish(values, ofPanel, ofVector, second, summed, FragmentInTurn{fragment, turns});
-#pragma unroll
-    for (int chain = 0; chain < Turns::chains; ++chain) turns.last[chain] = values[8 - Turns::chains + chain];
-  } else finish(values, ofPanel, ofVector, second, summed, fragment);
+  finish(values, ofPanel, ofVector, second, summed, fragment);
   putFragment<product, isByEngine>(values, fragment, row, c);
   if constexpr (Finish::writesPanel) putFragment<product, isByEngine>(second, fragment, row + panelBytes, finish.output.tensor.elements);
 }
@@ -293,9 +290,9 @@ __device__ __forceinline__ void storePanel(const Panels<product, tile> &panels, 
 }
 
 /// Applies the epilogue to the sums and puts them into a panel's buffer.
-template <bool takesTurns, Product product, Tile tile, typename T, typename Finish>
+template <Product product, Tile tile, typename T, typename Finish>
 __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
-                                            SharedAddress buffer, Turns &turns, const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
+                                            SharedAddress buffer, const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
                                             TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
   const int panel = panels.ofTurn(turn), warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32, stagingRow = warp * 16 + lane % 16;
   const bool isByEngine = panels.isByEngine(panel);
@@ -314,15 +311,15 @@ __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T>
     float ofVector[8];
     vector.fragment(turn, step, ofVector);
     typename TotalsOfTile<product, tile, typename Finish::SumOutputs>::Values summed;
-    if constexpr (!product.isByEngine) finishFragment<product, false, takesTurns>(values, ofVector, summed, fragment, row, turns, c.elements, finish);
-    else if (isByEngine) finishFragment<product, true, takesTurns>(values, ofVector, summed, fragment, row, turns, c.elements, finish);
-    else finishFragment<product, false, takesTurns>(values, ofVector, summed, fragment, row, turns, c.elements, finish);
+    if constexpr (!product.isByEngine) finishFragment<product, false>(values, ofVector, summed, fragment, row, c.elements, finish);
+    else if (isByEngine) finishFragment<product, true>(values, ofVector, summed, fragment, row, c.elements, finish);
+    else finishFragment<product, false>(values, ofVector, summed, fragment, row, c.elements, finish);
     if constexpr (Finish::SumOutputs::count > 0) totals.add(turn, step, summed.of, fragment);
   }
 }
 
 /// Applies the epilogue to the sums and stores them, one panel or some at a time.
-template <bool takesTurns = false, Product product, Tile tile, typename T, typename Finish>
+template <Product product, Tile tile, typename T, typename Finish>
 __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
                                           Staging<product, tile, Finish::tensors> &staging,
                                           const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
@@ -330,7 +327,6 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
   using P = Panels<product, tile>;
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
-  Turns turns{unsigned(takesTurns ? hide(threadIdx.x % 32, 0) : 0)};
 #pragma unroll
   for (int from = 0; from < P::turns; from += together) {
     if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;
@@ -345,7 +341,7 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
     }
     forEachPanel([&](int turn, int panel) {
       if constexpr (Finish::readsPanel) wait(staging.barrier(panel), staging.parity(panel));
-      finishPanel<takesTurns>(sums, c, panels, turn, staging.buffer(panel), turns, vector, totals, finish);
+      finishPanel(sums, c, panels, turn, staging.buffer(panel), vector, totals, finish);
     });
     if constexpr (product.isByEngine) {
       fenceForAsync();

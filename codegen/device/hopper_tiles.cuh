@@ -132,6 +132,8 @@ template <Product product, Tile tile> struct Shared {
     return empty(tile.stages) + 8 * tile.staging * consumer;
   }
   __device__ __forceinline__ SharedAddress partsLanded(int consumer) const { return panelLoaded(P::consumers) + 8 * consumer; }
+  /// The same barrier, where no cluster shares a tile.
+  __device__ __forceinline__ SharedAddress panelsFree(int consumer) const { return partsLanded(consumer); }
 };
 
 }  // namespace weft::hopper

@@ -32,7 +32,6 @@ __device__ __forceinline__ unsigned short floatToBfloat16(float value) {
 
 /// The float whose bit pattern is given.
 __device__ __forceinline__ float floatFromBits(unsigned bits) { return __uint_as_float(bits); }
-__device__ __forceinline__ unsigned bitsOf(float value) { return __float_as_uint(value); }
 
 /// The larger of two; NaN if either is NaN, so that a NaN in a row is never hidden.
 __device__ __forceinline__ float maximum(float a, float b) {

@@ -73,7 +73,6 @@ inline unsigned char floatToE5m2(float value) {
 /// max.NaN.f32
 inline float maximum(float a, float b) { return std::isnan(a) || a > b ? a : b; }
 inline float minimum(float a, float b) { return std::isnan(a) || a < b ? a : b; }
-inline unsigned bitsOf(float value) { return std::bit_cast<unsigned>(value); }
 /// div.full.f32
 inline float divide(float a, float b) { return a / b; }
 /// What ftz makes of a subnormal number.
