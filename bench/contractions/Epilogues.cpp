@@ -63,20 +63,26 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
   return problem;
 }
 
-std::vector<Problem> problems(DType dtype) {
+std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names) {
   using Extents = samples::ContractionExtents;
   const Extents wide{.b = 8, .j = 512, .i = 1024, .u = 4096}, narrow{.b = 8, .j = 512, .i = 4096, .u = 1024}, square{.b = 8, .j = 512, .i = 1024, .u = 1024};
   std::vector<Problem> all;
   for (const Extents &extents : {wide, narrow, square}) {
-    all.push_back(problemOf(samples::productBias(extents, dtype), extents));
-    all.push_back(problemOf(samples::productBiasGelu(extents, dtype, false), extents));
-    all.push_back(problemOf(samples::productBiasGelu(extents, dtype, true), extents));
-    all.push_back(problemOf(samples::productBiasReluDropout(extents, dtype), extents));
-    all.push_back(problemOf(samples::productBiasDropoutResidual(extents, dtype), extents));
-    all.push_back(problemOf(samples::productGeluGradient(extents, dtype), extents));
-    all.push_back(problemOf(samples::productGeluGradientColumnSum(extents, dtype), extents));
-    all.push_back(problemOf(samples::productResidualRowSums(extents, dtype), extents));
+    const auto add = [&](const Kernel &kernel) {
+      const std::string name = fmt::format("{} {}x{}x{}", kernel.name, extents.b * extents.j, extents.u, extents.i);
+      if (names.empty() || std::ranges::any_of(names, [&](const std::string &part) { return name.find(part) != std::string::npos; }))
+        all.push_back(problemOf(kernel, extents));
+    };
+    add(samples::productBias(extents, dtype));
+    add(samples::productBiasGelu(extents, dtype, false));
+    add(samples::productBiasGelu(extents, dtype, true));
+    add(samples::productBiasReluDropout(extents, dtype));
+    add(samples::productBiasDropoutResidual(extents, dtype));
+    add(samples::productGeluGradient(extents, dtype));
+    add(samples::productGeluGradientColumnSum(extents, dtype));
+    add(samples::productResidualRowSums(extents, dtype));
   }
+  if (all.empty()) throw Error::badInput("no fused contraction is named like that");
   return all;
 }
 
@@ -145,8 +151,8 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
 
 }  // namespace
 
-void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
-  std::vector<Problem> all = problems(dtype);
+void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names, const CublasLt &library, const cuda::Stream &stream) {
+  std::vector<Problem> all = problems(dtype, names);
   buildAll(all);
   fmt::print("{:<30}{:>18}{:>11} | {:>15} | {:>7} | {:>16} | {:>7} | ratio\n", "fused contraction", "m x n x k", "fused", "same tile plain", "plain", "cuBLASLt + loop",
              "its own");

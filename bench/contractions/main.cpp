@@ -98,7 +98,7 @@ public:
 
   void strides(DType dtype) { benchStrides(dtype, rounds, printsEveryTile, library, stream); }
   void prologues(DType dtype) { benchPrologues(dtype, rounds, printsEveryTile, library, stream); }
-  void epilogues(DType dtype) { benchEpilogues(dtype, rounds, printsEveryTile, library, stream); }
+  void epilogues(DType dtype, const std::vector<std::string> &names) { benchEpilogues(dtype, rounds, printsEveryTile, names, library, stream); }
 
   std::string title() const {
     return fmt::format("{}, cuBLASLt {}", context.gpu().name, libraryVersionText(library.version()));
@@ -191,20 +191,21 @@ void buildAll(std::vector<Problem> &problems) {
     for (size_t i = 0; i < problem.emitted.size(); ++i) problem.built.push_back(std::move(*next++));
 }
 
-int runFused(DType dtype, int rounds, bool printsEveryTile, void (Bench::*run)(DType)) {
+/// run(bench) behind a title.
+template <typename Run> int runFused(DType dtype, int rounds, bool printsEveryTile, const Run &run) {
   Bench bench(rounds, true, printsEveryTile);
   fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
-  (bench.*run)(dtype);
+  run(bench);
   return 0;
 }
-int runEpilogues(DType dtype, int rounds, bool printsEveryTile) { return runFused(dtype, rounds, printsEveryTile, &Bench::epilogues); }
-int runPrologues(DType dtype, int rounds, bool printsEveryTile) { return runFused(dtype, rounds, printsEveryTile, &Bench::prologues); }
-
+int runEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names) {
+  return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.epilogues(dtype, names); });
+}
+int runPrologues(DType dtype, int rounds, bool printsEveryTile) {
+  return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.prologues(dtype); });
+}
 int runStrides(DType dtype, int rounds, bool printsEveryTile) {
-  Bench bench(rounds, true, printsEveryTile);
-  fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
-  bench.strides(dtype);
-  return 0;
+  return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.strides(dtype); });
 }
 
 int run(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const std::vector<std::string> &names) {
@@ -260,7 +261,7 @@ int main(int argumentCount, char **arguments) {
   app.add_flag("--in-turn", isInTurn, "no kernel starts before the one before it has ended, as some of ours do");
   try {
     app.parse(argumentCount, arguments);
-    if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile);
+    if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile, names);
     if (strides) return weft::bench::runStrides(*weft::parseDType(dtype), rounds, printsEveryTile);
     if (prologues) return weft::bench::runPrologues(*weft::parseDType(dtype), rounds, printsEveryTile);
     return weft::bench::run(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);
