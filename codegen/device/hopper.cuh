@@ -51,16 +51,6 @@ __device__ __forceinline__ void wait(SharedAddress barrier, int parity) {
   } while (!done);
 }
 
-/// Whether it has; does not wait.
-__device__ __forceinline__ bool hasEnded(SharedAddress barrier, int parity) {
-  int done;
-  asm volatile("{\n\t.reg .pred done;\n\t"
-               "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-               "selp.b32 %0, 1, 0, done;\n\t}"
-               : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
-  return done;
-}
-
 // ---- Clusters: blocks that run at the same time and write each other's shared memory ----
 
 /// This thread has come so far; blocks may then rely on each other's barriers once all threads have waited.

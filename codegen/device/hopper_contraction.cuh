@@ -33,10 +33,11 @@ __device__ __forceinline__ void multiplyElements(float (&d)[sums], unsigned long
   else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
 }
 
-/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended.
-template <Product product, Tile tile, typename A, typename B>
+/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended. The speaker calls
+/// midway() behind the first quarter of the slices.
+template <Product product, Tile tile, typename A, typename B, typename Midway>
 __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared,
-                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker) {
+                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker, const Midway &midway) {
   using P = Plan<product, tile>;
   constexpr int stepA = product.a.isAlongK() ? 32 : 16 * rowBytes, stepB = product.b.isAlongK() ? 32 : 16 * rowBytes;
   const int slices = slicesOfBlock<product, tile>().count;
@@ -57,12 +58,13 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
     commitProducts();
     waitForProducts<1>();
     if (previous >= 0 && isSpeaker) arrive(shared.empty(previous));
+    if (slice == GO && isSpeaker) midway();
     previous = place.stage;
     place.advance();
   }
 }
 
-/// isServed: the producer asks for the panels that an epilogue reads (PanelRequests).
+/// isServed: a thread of its own asks for the panels that an epilogue reads (servePanels).
 template <typename Types, Product product, Tile tile, bool isServed = false, typename Finish>
 __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish) {
   using P = Plan<product, tile>;
@@ -83,15 +85,16 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
     if constexpr (Finish::readsPanel)
       if (isSpeaker) {
-        if constexpr (isServed) freePanels(shared.panelsFree(consumer));
-        else requestPanels(staging, panels, finish.panel.tensor.map);
+        if constexpr (!isServed) requestPanels(staging, panels, finish.panel.tensor.map);
       }
     VectorOfTile<product, tile, typename Finish::VectorInput> vector;
     vector.load(finish.vector, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
-    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker);
+    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker, [&] {
+      if constexpr (isServed) freePanels(shared.panelsFree(consumer));
+    });
     if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
@@ -136,13 +139,12 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   if constexpr (tile.splits > 1) arriveAtCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
-  constexpr bool isServed = Out::readsPanel && tile.splits == 1;
+  constexpr bool isServed = Out::readsPanel && tile.splits == 1 && P::areAllByEngine;
   if (role == 0) {
     lowerRegisters<P::producerRegisters>();
-    if (!P::areAllByEngine || threadIdx.x == 0) {
-      if constexpr (isServed) produce<product, tile>(shared, a, b, memory, PanelRequests<product, tile, Out::tensors>{shared, panel.tensor.map});
-      else produce<product, tile>(shared, a, b, memory);
-    }
+    if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
+    if constexpr (isServed)
+      if (threadIdx.x == 32) servePanels<Out::tensors, product, tile>(shared, panel.tensor.map);
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();

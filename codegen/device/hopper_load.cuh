@@ -84,16 +84,11 @@ __device__ __forceinline__ void copySlice(unsigned char *to, const T *from, int 
   }
 }
 
-/// That nothing is asked for between slices.
-struct NoRequests {
-  __device__ __forceinline__ void behind(int, int) {}
-};
-
 /// Loads all slices of all tiles of this block. All threads of the warpgroup come here if any operand is copied by threads,
-/// otherwise one, and the first calls requests.behind(index of the tile, slice).
-template <Product product, Tile tile, typename A, typename B, typename Requests = NoRequests>
+/// otherwise one.
+template <Product product, Tile tile, typename A, typename B>
 __device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<const A> a, Tensor<const B> b,
-                                        unsigned char *memory, Requests requests = {}) {
+                                        unsigned char *memory) {
   using P = Plan<product, tile>;
   constexpr bool isBatched = product.batch > 1;
   constexpr int engineBytes = (product.a.isByEngine ? P::bytesA : 0) + (product.b.isByEngine ? P::bytesB : 0);
@@ -124,7 +119,6 @@ __device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<con
         fenceForAsync();
         arrive(full);
       }
-      if (thread == 0) requests.behind(index, slice);
       place.advance();
     }
   }

@@ -86,33 +86,27 @@ __device__ __forceinline__ void freePanels(SharedAddress barrier) {
   arrive(barrier);
 }
 
-/// The producer's part of that: the first panels of every tile, in the middle of its slices and apart from each other. Copies go one
-/// behind the other: what comes from DRAM in the way of slices that wait in L2 costs the consumers three times its bytes' time.
-template <Product product, Tile tile, int tensors> struct PanelRequests {
+/// The part of a thread beside the producer: the first panels of every tile, once their consumer has freed the buffers. A copy from
+/// DRAM holds up whoever asks for it: consumers and producer have slices to see to.
+template <int tensors, Product product, Tile tile> __device__ __forceinline__ void servePanels(Shared<product, tile> shared, const TensorMap *map) {
   using Ring = Staging<product, tile, tensors>;
-  static constexpr int ofConsumer = smaller(Ring::turnsInFlight, Panels<product, tile>::count), ofTile = ofConsumer * (tile.isPingPong ? 1 : 2);
-  static constexpr int slices = Plan<product, tile>::slices, from = FROM, apart = slices / 2 < ofTile ? 1 : slices / 2 / ofTile;
-  Shared<product, tile> shared;
-  const TensorMap *map;
-  int tiles = 0, requested = 0;  // of the block, before this one; of this tile
-
-  __device__ __forceinline__ void behind(int index, int slice) {
-    const bool isLast = slice == slices - 1;
-    const int due = isLast ? ofTile : slice < from ? 0 : smaller(ofTile, (slice - from) / apart + 1);
-    for (; requested < due; ++requested) {
-      const int consumer = tile.isPingPong ? tiles % 2 : requested / ofConsumer, panel = requested % ofConsumer;
+  using P = Panels<product, tile>;
+  constexpr int ofConsumer = smaller(Ring::turnsInFlight, P::count), consumers = tile.isPingPong ? 1 : 2;
+  int tiles = 0;  // of this block, before
+#pragma unroll 1
+  for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
+    const TileStart at = tileStart<product, tile>(index);
+#pragma unroll 1
+    for (int request = 0; request < ofConsumer * consumers; ++request) {
+      const int consumer = tile.isPingPong ? tiles % 2 : request % 2, panel = request / consumers;
       const int before = tile.isPingPong ? tiles / 2 : tiles;  // tiles of that consumer
-      if (panel == 0) {
-        if (TEST && !isLast && !hasEnded(shared.panelsFree(consumer), before % 2)) return;
-        wait(shared.panelsFree(consumer), before % 2);
-      }
-      const Ring staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * Panels<product, tile>::turns};
-      const int firstRow = tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64;
-      requestPanel(staging, Panels<product, tile>{tileStart<product, tile>(index), firstRow}, map, panel);
+      if (panel == 0) wait(shared.panelsFree(consumer), before % 2);
+      else if (GAP > 0) __nanosleep(GAP);
+      const Ring staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
+      requestPanel(staging, P{at, tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64}, map, panel);
     }
-    if (isLast) requested = 0, ++tiles;
   }
-};
+}
 
 /// The operand of C's shape that an epilogue reads, stored as C is, or that it reads none.
 template <typename T> struct PanelOperand {
