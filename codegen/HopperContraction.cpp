@@ -17,7 +17,7 @@
 namespace weft::codegen {
 namespace {
 
-constexpr int panelSide = 64, rowBytes = 128;
+constexpr int panelSide = 64, pieceRows = 16, rowBytes = 128;
 constexpr int64_t mostSharedBytes = 227 * 1024;  // of sm_90, dynamic
 constexpr const char *mapType = "weft::hopper::TensorMap";
 
@@ -163,7 +163,8 @@ private:
   void addPanels(TensorNames &tensor, Parameter::Kind map, Parameter::Kind pointer, int index) {
     if (product.resultHasSeveralStrides()) return addMap(tensor, map, index, mapOf(dtype, mapGroups(product), panelSide));
     if (product.isByEngine)
-      addMap(tensor, map, index, mapOf(dtype, product.n, product.m, product.strideCm, product, product.batchStrideC, panelSide));
+      addMap(tensor, map, index, mapOf(dtype, product.n, product.m, product.strideCm, product, product.batchStrideC,
+                                       map == Parameter::Kind::inputMap ? pieceRows : panelSide));
     if (!product.isWhollyByEngine()) addPointer(tensor, pointer, index, dtype);
   }
 

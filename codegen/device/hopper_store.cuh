@@ -58,17 +58,26 @@ template <Product product, Tile tile, int tensors> struct Staging {
   __device__ __forceinline__ int parity(int panel) const { return place(panel) / turnsInFlight % 2; }
 };
 
+constexpr int pieceRows = 16;  // of a panel that come at once
+
 /// Has the copy engine bring a panel of an operand of C's shape into the buffer that the panel of C will leave from.
+template <Product product, Tile tile, int tensors, typename Pause>
+__device__ __forceinline__ void requestPanel(const Staging<product, tile, tensors> &staging, const Panels<product, tile> &panels,
+                                             const TensorMap *map, int panel, const Pause &pause) {
+  if (!panels.isByEngine(panel)) return arrive(staging.barrier(panel));
+  arriveExpecting(staging.barrier(panel), panelBytes);
+#pragma unroll 1
+  for (int row = 0; row < 64; row += pieceRows) {
+    pause();
+    const SharedAddress to = staging.buffer(panel) + row * rowBytes;
+    if constexpr (product.batch > 1) loadTile(to, map, staging.barrier(panel), panels.column(panel), panels.row(panel) + row, panels.at.batch);
+    else loadTile(to, map, staging.barrier(panel), panels.column(panel), panels.row(panel) + row);
+  }
+}
 template <Product product, Tile tile, int tensors>
 __device__ __forceinline__ void requestPanel(const Staging<product, tile, tensors> &staging, const Panels<product, tile> &panels,
                                              const TensorMap *map, int panel) {
-  if (!panels.isByEngine(panel)) return arrive(staging.barrier(panel));
-  arriveExpecting(staging.barrier(panel), panelBytes);
-  if constexpr (product.batch > 1)
-    loadTile(staging.buffer(panel), map, staging.barrier(panel), panels.column(panel), panels.row(panel),
-             panels.at.batch);
-  else
-    loadTile(staging.buffer(panel), map, staging.barrier(panel), panels.column(panel), panels.row(panel));
+  requestPanel(staging, panels, map, panel, [] {});
 }
 
 /// The first panels of the operand of C's shape of a tile, which arrive while the tile is multiplied.
@@ -92,6 +101,7 @@ template <int tensors, Product product, Tile tile> __device__ __forceinline__ vo
   using Ring = Staging<product, tile, tensors>;
   using P = Panels<product, tile>;
   constexpr int ofConsumer = smaller(Ring::turnsInFlight, P::count), consumers = tile.isPingPong ? 1 : 2;
+  constexpr int pieces = ofConsumer * consumers * 64 / pieceRows, pause = int(SPREAD * tile.m * tile.n * Plan<product, tile>::tileK / 2048 * Plan<product, tile>::slices / pieces / 1.7);
   int tiles = 0;  // of this block, before
 #pragma unroll 1
   for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
@@ -101,9 +111,8 @@ template <int tensors, Product product, Tile tile> __device__ __forceinline__ vo
       const int consumer = tile.isPingPong ? tiles % 2 : request % 2, panel = request / consumers;
       const int before = tile.isPingPong ? tiles / 2 : tiles;  // tiles of that consumer
       if (panel == 0) wait(shared.panelsFree(consumer), before % 2);
-      else if (GAP > 0) __nanosleep(GAP);
       const Ring staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
-      requestPanel(staging, P{at, tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64}, map, panel);
+      requestPanel(staging, P{at, tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64}, map, panel, [] { __nanosleep(pause); });
     }
   }
 }
