@@ -58,7 +58,7 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
     commitProducts();
     waitForProducts<1>();
     if (previous >= 0 && isSpeaker) arrive(shared.empty(previous));
-    if (slice == GO && isSpeaker) midway();
+    if (slice == 0 && isSpeaker) midway();
     previous = place.stage;
     place.advance();
   }
@@ -101,7 +101,7 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
-    storeSums(sums, c, panels, staging, vector, totals, finish);
+    storeSums(sums, c, panels, staging, vector, totals, finish, tile.isPingPong && index + nextTile<tile>() < P::tiles);
     if constexpr (Finish::SumOutputs::count > 0) totals.template leave<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
   finishSums<product, tile>(finish.sums, first, stride, firstRow);

@@ -47,7 +47,7 @@ template <Product product, Tile tile> struct Panels {
 template <Product product, Tile tile, int tensors> struct Staging {
   static constexpr int turnsInFlight = tile.staging / tensors;
   /// Turns that leave at once, since every fence and barrier costs hundreds of cycles; of many sums there is no room for two.
-  static constexpr int together = turnsInFlight >= 4 && Plan<product, tile>::sums <= 128 ? 2 : 1;
+  static constexpr int together = TOGETHER && turnsInFlight >= 4 && Plan<product, tile>::sums <= 128 ? 2 : 1;
   SharedAddress start, barriers;
   int consumer, used = 0;
   __device__ __forceinline__ int place(int panel) const { return used + panel / tile.splits; }
@@ -101,7 +101,7 @@ template <int tensors, Product product, Tile tile> __device__ __forceinline__ vo
   using Ring = Staging<product, tile, tensors>;
   using P = Panels<product, tile>;
   constexpr int ofConsumer = smaller(Ring::turnsInFlight, P::count), consumers = tile.isPingPong ? 1 : 2;
-  constexpr int pieces = ofConsumer * consumers * 64 / pieceRows, pause = int(SPREAD * tile.m * tile.n * Plan<product, tile>::tileK / 2048 * Plan<product, tile>::slices / pieces / 1.7);
+  constexpr int pieces = ofConsumer * consumers * 64 / pieceRows, pause = int(0.5 * tile.m * tile.n * Plan<product, tile>::tileK / 2048 * Plan<product, tile>::slices / pieces / 1.7);
   int tiles = 0;  // of this block, before
 #pragma unroll 1
   for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
@@ -329,13 +329,14 @@ template <Product product, Tile tile, typename T, typename Finish>
 __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
                                           Staging<product, tile, Finish::tensors> &staging,
                                           const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
-                                          TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
+                                          TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish, bool hasTime = false) {
   using P = Panels<product, tile>;
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
 #pragma unroll
   for (int from = 0; from < P::turns; from += together) {
     if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;
+    if (STORE_PAUSE > 0 && from > 0 && hasTime) __nanosleep(STORE_PAUSE);
     const auto forEachPanel = [&](const auto &visit) {
 #pragma unroll
       for (int turn = from; turn < smaller(from + together, P::turns); ++turn)
