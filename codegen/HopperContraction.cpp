@@ -17,7 +17,8 @@
 namespace weft::codegen {
 namespace {
 
-constexpr int panelSide = 64, pieceRows = 16, rowBytes = 128;
+constexpr int panelSide = 64, rowBytes = 128;
+constexpr int pieceRows = 16;  // of a panel that is read: of one copy (codegen/device/hopper_store.cuh)
 constexpr int64_t mostSharedBytes = 227 * 1024;  // of sm_90, dynamic
 constexpr const char *mapType = "weft::hopper::TensorMap";
 

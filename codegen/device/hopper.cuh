@@ -51,6 +51,9 @@ __device__ __forceinline__ void wait(SharedAddress barrier, int parity) {
   } while (!done);
 }
 
+/// About so many nanoseconds, up to twice as many; 10^6 at most.
+__device__ __forceinline__ void pauseFor(unsigned nanoseconds) { __nanosleep(nanoseconds); }
+
 // ---- Clusters: blocks that run at the same time and write each other's shared memory ----
 
 /// This thread has come so far; blocks may then rely on each other's barriers once all threads have waited.

@@ -1,6 +1,6 @@
 // The skeleton of contractions on sm_90a: C = A B for every member of a batch, accumulated in fp32, as one persistent kernel
-// of three warpgroups. The first loads slices of A and B into a ring of stages in shared memory; the other two multiply them
-// (wgmma) and turn their sums into C (epilogue), which leaves through shared memory.
+// of three warpgroups. The first loads slices of A and B into a ring of stages in shared memory, and beside them what an epilogue
+// reads; the other two multiply them (wgmma) and turn their sums into C (epilogue), which leaves through shared memory.
 //
 //   cooperative  both consumers share a tile, half of its rows each
 //   ping-pong    each consumer has its own tile; while one multiplies, the other stores
@@ -20,6 +20,7 @@
 #else
 #include "weft/hopper_join.cuh"
 #include "weft/hopper_load.cuh"
+#include "weft/hopper_panels.cuh"
 #include "weft/hopper_store.cuh"
 #include "weft/wgmma.cuh"
 #include "weft/wgmma_float8.cuh"
@@ -33,11 +34,10 @@ __device__ __forceinline__ void multiplyElements(float (&d)[sums], unsigned long
   else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
 }
 
-/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended. The speaker calls
-/// midway() behind the first quarter of the slices.
-template <Product product, Tile tile, typename A, typename B, typename Midway>
+/// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended.
+template <Product product, Tile tile, typename A, typename B>
 __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared,
-                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker, const Midway &midway) {
+                                             RingPlace<tile.stages> &place, int firstRow, bool isSpeaker) {
   using P = Plan<product, tile>;
   constexpr int stepA = product.a.isAlongK() ? 32 : 16 * rowBytes, stepB = product.b.isAlongK() ? 32 : 16 * rowBytes;
   const int slices = slicesOfBlock<product, tile>().count;
@@ -58,13 +58,12 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
     commitProducts();
     waitForProducts<1>();
     if (previous >= 0 && isSpeaker) arrive(shared.empty(previous));
-    if (slice == 0 && isSpeaker) midway();
     previous = place.stage;
     place.advance();
   }
 }
 
-/// isServed: a thread of its own asks for the panels that an epilogue reads (servePanels).
+/// isServed: a thread of its own brings the panels that an epilogue reads (hopper_panels.cuh).
 template <typename Types, Product product, Tile tile, bool isServed = false, typename Finish>
 __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish) {
   using P = Plan<product, tile>;
@@ -83,25 +82,23 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
   const int first = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0);
   for (int index = first; index < P::tiles; index += stride) {
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
-    if constexpr (Finish::readsPanel)
-      if (isSpeaker) {
-        if constexpr (!isServed) requestPanels(staging, panels, finish.panel.tensor.map);
-      }
+    if constexpr (Finish::readsPanel && !isServed)
+      if (isSpeaker) requestPanels(staging, panels, finish.panel.tensor.map);
     VectorOfTile<product, tile, typename Finish::VectorInput> vector;
     vector.load(finish.vector, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
-    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker, [&] {
-      if constexpr (isServed) freePanels(shared.panelsFree(consumer));
-    });
+    if constexpr (isServed)
+      if (isSpeaker) freePanels(shared.panelsFree(consumer));
+    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker);
     if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
-    storeSums(sums, c, panels, staging, vector, totals, finish, tile.isPingPong && index + nextTile<tile>() < P::tiles);
+    storeSums(sums, c, panels, staging, vector, totals, finish);
     if constexpr (Finish::SumOutputs::count > 0) totals.template leave<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
   finishSums<product, tile>(finish.sums, first, stride, firstRow);
@@ -139,12 +136,12 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   if constexpr (tile.splits > 1) arriveAtCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
-  constexpr bool isServed = Out::readsPanel && tile.splits == 1 && P::areAllByEngine;
+  constexpr bool isServed = Out::readsPanel && P::areAllByEngine && tile.splits == 1;
   if (role == 0) {
     lowerRegisters<P::producerRegisters>();
     if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
     if constexpr (isServed)
-      if (threadIdx.x == 32) servePanels<Out::tensors, product, tile>(shared, panel.tensor.map);
+      if (threadIdx.x == 32) servePanels<Out::tensors>(shared, panel.tensor.map);
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();

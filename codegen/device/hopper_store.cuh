@@ -47,7 +47,7 @@ template <Product product, Tile tile> struct Panels {
 template <Product product, Tile tile, int tensors> struct Staging {
   static constexpr int turnsInFlight = tile.staging / tensors;
   /// Turns that leave at once, since every fence and barrier costs hundreds of cycles; of many sums there is no room for two.
-  static constexpr int together = TOGETHER && turnsInFlight >= 4 && Plan<product, tile>::sums <= 128 ? 2 : 1;
+  static constexpr int together = turnsInFlight >= 4 && Plan<product, tile>::sums <= 128 ? 2 : 1;
   SharedAddress start, barriers;
   int consumer, used = 0;
   __device__ __forceinline__ int place(int panel) const { return used + panel / tile.splits; }
@@ -58,9 +58,11 @@ template <Product product, Tile tile, int tensors> struct Staging {
   __device__ __forceinline__ int parity(int panel) const { return place(panel) / turnsInFlight % 2; }
 };
 
-constexpr int pieceRows = 16;  // of a panel that come at once
+/// Rows of a panel that come in one copy.
+constexpr int pieceRows = 16;
 
-/// Has the copy engine bring a panel of an operand of C's shape into the buffer that the panel of C will leave from.
+/// Has the copy engine bring a panel of an operand of C's shape into the buffer that the panel of C will leave from; calls pause()
+/// before every piece of it.
 template <Product product, Tile tile, int tensors, typename Pause>
 __device__ __forceinline__ void requestPanel(const Staging<product, tile, tensors> &staging, const Panels<product, tile> &panels,
                                              const TensorMap *map, int panel, const Pause &pause) {
@@ -70,7 +72,8 @@ __device__ __forceinline__ void requestPanel(const Staging<product, tile, tensor
   for (int row = 0; row < 64; row += pieceRows) {
     pause();
     const SharedAddress to = staging.buffer(panel) + row * rowBytes;
-    if constexpr (product.batch > 1) loadTile(to, map, staging.barrier(panel), panels.column(panel), panels.row(panel) + row, panels.at.batch);
+    if constexpr (product.batch > 1)
+      loadTile(to, map, staging.barrier(panel), panels.column(panel), panels.row(panel) + row, panels.at.batch);
     else loadTile(to, map, staging.barrier(panel), panels.column(panel), panels.row(panel) + row);
   }
 }
@@ -80,41 +83,16 @@ __device__ __forceinline__ void requestPanel(const Staging<product, tile, tensor
   requestPanel(staging, panels, map, panel, [] {});
 }
 
+/// How many panels of a tile a consumer has buffers for at once.
+template <Product product, Tile tile, int tensors>
+constexpr int firstPanels = smaller(Staging<product, tile, tensors>::turnsInFlight * tile.splits, Panels<product, tile>::count);
+
 /// The first panels of the operand of C's shape of a tile, which arrive while the tile is multiplied.
 template <Product product, Tile tile, int tensors>
 __device__ __forceinline__ void requestPanels(const Staging<product, tile, tensors> &staging, const Panels<product, tile> &panels,
                                               const TensorMap *map) {
   waitForStoresToRead<0>();
-  constexpr int end = smaller(Staging<product, tile, tensors>::turnsInFlight * tile.splits, Panels<product, tile>::count);
-  for (int panel = rankInCluster<tile>(); panel < end; panel += tile.splits) requestPanel(staging, panels, map, panel);
-}
-
-/// Tells the producer that the buffers of a consumer's panels have been left; one thread.
-__device__ __forceinline__ void freePanels(SharedAddress barrier) {
-  waitForStoresToRead<0>();
-  arrive(barrier);
-}
-
-/// The part of a thread beside the producer: the first panels of every tile, once their consumer has freed the buffers. A copy from
-/// DRAM holds up whoever asks for it: consumers and producer have slices to see to.
-template <int tensors, Product product, Tile tile> __device__ __forceinline__ void servePanels(Shared<product, tile> shared, const TensorMap *map) {
-  using Ring = Staging<product, tile, tensors>;
-  using P = Panels<product, tile>;
-  constexpr int ofConsumer = smaller(Ring::turnsInFlight, P::count), consumers = tile.isPingPong ? 1 : 2;
-  constexpr int pieces = ofConsumer * consumers * 64 / pieceRows, pause = int(0.5 * tile.m * tile.n * Plan<product, tile>::tileK / 2048 * Plan<product, tile>::slices / pieces / 1.7);
-  int tiles = 0;  // of this block, before
-#pragma unroll 1
-  for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
-    const TileStart at = tileStart<product, tile>(index);
-#pragma unroll 1
-    for (int request = 0; request < ofConsumer * consumers; ++request) {
-      const int consumer = tile.isPingPong ? tiles % 2 : request % 2, panel = request / consumers;
-      const int before = tile.isPingPong ? tiles / 2 : tiles;  // tiles of that consumer
-      if (panel == 0) wait(shared.panelsFree(consumer), before % 2);
-      const Ring staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
-      requestPanel(staging, P{at, tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64}, map, panel, [] { __nanosleep(pause); });
-    }
-  }
+  for (int panel = rankInCluster<tile>(); panel < firstPanels<product, tile, tensors>; panel += tile.splits) requestPanel(staging, panels, map, panel);
 }
 
 /// The operand of C's shape that an epilogue reads, stored as C is, or that it reads none.
@@ -329,14 +307,13 @@ template <Product product, Tile tile, typename T, typename Finish>
 __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
                                           Staging<product, tile, Finish::tensors> &staging,
                                           const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
-                                          TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish, bool hasTime = false) {
+                                          TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
   using P = Panels<product, tile>;
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
 #pragma unroll
   for (int from = 0; from < P::turns; from += together) {
     if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;
-    if (STORE_PAUSE > 0 && from > 0 && hasTime) __nanosleep(STORE_PAUSE);
     const auto forEachPanel = [&](const auto &visit) {
 #pragma unroll
       for (int turn = from; turn < smaller(from + together, P::turns); ++turn)
