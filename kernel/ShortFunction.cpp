@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 namespace weft {
@@ -33,9 +34,10 @@ std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op)
   return text;
 }
 
-double shortError(DType type, double magnitude) {
-  // Relative to the result as the coefficients were fitted; below the normal numbers of f16 to its smallest.
-  return type == DType::f16 ? 1.2 * std::max(0x1p-14 * magnitude, 0x1p-27) : 1.2 * 0x1p-11 * magnitude;
+double shortError(DType type, double value, double x) {
+  // As the coefficients were fitted: relative to the value, and below the normal numbers of f16 to the smallest one of those.
+  const double terms = std::abs(value) + 2 * std::abs(x) * 0.39894228 * std::exp(-x * x / 2);
+  return type == DType::f16 ? 1.2 * std::max(0x1p-14 * terms, 0x1p-27) : 1.2 * 0x1p-11 * terms + 0x1p-116;
 }
 
 }  // namespace weft

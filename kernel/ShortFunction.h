@@ -15,8 +15,8 @@ namespace weft {
 /// by more than sums, or where a derivative's place (its second operand) is not stored in the same type.
 std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op);
 
-/// How far it may be off in that type: at most 0.15 units in the last place of the result, or, of a derivative, of both terms that
-/// cancel in it. `magnitude`: of what counts.
-double shortError(DType type, double magnitude);
+/// How far the function's value may be off where that or its product is stored in this type: 0.15 units in the last place of the value
+/// and, of a derivative at x, of its terms, which cancel around a zero; and what is too small for the exponential in fp32.
+double shortError(DType type, double value, double x);
 
 }  // namespace weft

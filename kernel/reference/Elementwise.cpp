@@ -43,10 +43,9 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
     result.error += moved;
   }
   if (shortSpelling(kernel, op)) {
-    // A derivative's second term is x phi(x), which its first one cancels around a zero.
-    const double x = values[op.operands.size() - 1], slope = op.operands.size() > 1 ? values[0] : 0;
-    const double other = 2 * std::abs(slope * x) * 0.39894228 * std::exp(-x * x / 2);
-    result.error += shortError(kernel.values[size_t(op.results[0])].dtype, std::abs(result.value) + other);
+    const bool isSlope = op.operands.size() > 1;
+    const double factor = isSlope ? values[0] : 1, x = values[isSlope ? 1 : 0];
+    result.error += std::abs(factor) * shortError(kernel.values[size_t(op.results[0])].dtype, result.value / (factor == 0 ? 1 : factor), isSlope ? x : 0);
   }
   return result;
 }
