@@ -23,23 +23,29 @@ template <Product product, Tile tile, int pieces> constexpr int pauseOfPiece() {
   return cycles * 1000 / perMicrosecond < most ? int(cycles * 1000 / perMicrosecond) : most;
 }
 
-/// Asks for the first panels of every tile, once its consumer has freed their buffers; storeSums asks for later ones.
-template <int tensors, Product product, Tile tile> __device__ __forceinline__ void servePanels(Shared<product, tile> shared, const TensorMap *map) {
+/// Asks for the first panels of every tile, once a consumer has freed the buffers; storePanels asks for later ones. isLastShared: of
+/// the last tile of the block both consumers have a half (hopper_last.cuh).
+template <int tensors, bool isLastShared, Product product, Tile tile>
+__device__ __forceinline__ void servePanels(Shared<product, tile> shared, const TensorMap *map) {
   static_assert(tile.splits == 1, "blocks that share a tile have no barrier left for this");
   using P = Panels<product, tile>;
-  constexpr int ofConsumer = firstPanels<product, tile, tensors>, consumers = tile.isPingPong ? 1 : 2;
-  constexpr int pieces = ofConsumer * consumers * 64 / pieceRows;
+  constexpr int ofWhole = firstPanels<product, tile, tensors>, ofHalf = smaller(ofWhole, P::across), blockRows = 64;
+  constexpr int pieces = ofWhole * (tile.isPingPong ? 1 : 2) * 64 / pieceRows;
   int tiles = 0;  // of this block, before
 #pragma unroll 1
   for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
     const TileStart at = tileStart<product, tile>(index);
+    const bool isHalved = isLastShared && index + nextTile<tile>() >= Plan<product, tile>::tiles;
+    const int owner = tile.isPingPong ? tiles % 2 : 0, parts = tile.isPingPong && !isHalved ? 1 : 2, ofPart = isHalved ? ofHalf : ofWhole;
 #pragma unroll 1
-    for (int request = 0; request < ofConsumer * consumers; ++request) {
-      const int consumer = tile.isPingPong ? tiles % 2 : request % 2, panel = request / consumers;
-      const int before = tile.isPingPong ? tiles / 2 : tiles;  // tiles of that consumer
+    for (int request = 0; request < parts * ofPart; ++request) {
+      // The other consumer comes to its half when it has finished all of its own; cooperative consumers go side by side.
+      const int part = isHalved ? request / ofPart : request % parts, panel = isHalved ? request % ofPart : request / parts;
+      const int consumer = part == 0 ? owner : 1 - owner;
+      const int before = tile.isPingPong ? (tiles + (part == 0 ? 0 : owner)) / 2 : tiles;  // tiles of that consumer
       if (panel == 0) wait(shared.panelsFree(consumer), before % 2);
       const Staging<product, tile, tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
-      const P panels{at, tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64};
+      const P panels{at, part * (isHalved ? blockRows : Plan<product, tile>::rowBlocks * blockRows)};
       requestPanel(staging, panels, map, panel, [] { pauseFor(pauseOfPiece<product, tile, pieces>()); });
     }
   }
