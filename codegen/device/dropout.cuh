@@ -3,8 +3,8 @@
 //
 // A tensor is [outer][rows][columns]. Four words serve the eight elements that one lane of a tensor-core fragment holds in a
 // 16 x 16 tile of the last two axes; element (row, column) uses 16 bits of them. They are a mix of the coordinates with four
-// words of Philox, which are drawn once a launch: its 64-bit products take five cycles each from tensor cores that are at work
-// beside it, a mix of 32-bit products none (bench/RESULTS.md, "contractions with epilogues").
+// words of Philox, which a thread draws once: its 64-bit products take five cycles each from tensor cores that are at work
+// beside it, a mix of 32-bit products none (bench/RESULTS.md, "instructions beside products").
 #pragma once
 
 #include "weft/ptx.cuh"

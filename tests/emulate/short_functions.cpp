@@ -1,6 +1,6 @@
 // The short forms of activations on the host: within the error that the reference grants them (kernel/ShortFunction.h), at every number
 // of the type that they are stored in, beyond it, at infinities and at NaN.
-#include "emulate_keywords.h"
+#include "tests/emulate/host/emulate_keywords.h"
 
 #include "weft/slope.cuh"
 

@@ -34,7 +34,7 @@ product_gelu_dx_column_sum(const __grid_constant__ weft::hopper::TensorMap w_map
       const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_biased_2 = sums[e] * weft::slope::gelu(biased_v[e]);
+      const float d_biased_2 = sums[e] * weft::slope::geluForHalf(biased_v[e]);
       summed[0][e] = d_biased_2;
       sums[e] = d_biased_2;
     }
