@@ -113,12 +113,16 @@ HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(r
 /// isOfWarps: operands that are read as tf32 may be contiguous along their outer axis, and each group has one stride.
 HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool isOfWarps) {
   const auto shape = matrixProduct(kernel, configuration);
+  const ProductInputs inputs = productInputs(kernel);
+  const std::vector<int> &read = kernel.body[*contractionIndex(kernel)].operands;
+  const auto isMade = [&](size_t input) { return read[input == inputs.a ? 0 : 1] != kernel.inputs[input]; };
+  if (!shape && !isOfWarps && (isMade(inputs.a) || isMade(inputs.b)))
+    return refused("the layouts map to no batched strided matrix product of one stride along each group of axes, beside an operand that is made on load");
   if (!shape && !isOfWarps) return productOfSeveralStrides(kernel, configuration);
   if (!shape) return refused("the layouts map to no batched strided matrix product");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1) return refused("an extent is less than 1");
   if (std::max({shape->batch, shape->m, shape->n, shape->k}) > mostElements)
     return refused(fmt::format("an extent is more than {}", mostElements));
-  const ProductInputs inputs = productInputs(kernel);
   const ProductTypes types = productTypes(kernel);
   const int64_t bytes = sizeOf(types.a), bytesC = sizeOf(types.c);
   const Matrix c{shape->m, shape->strideCm, shape->n, shape->strideCn};
@@ -141,10 +145,9 @@ HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configu
   product.batchStrideC = shape->batchStrideC;
   if (product.batch == 1) product.a.batch = product.b.batch = product.batchStrideC = 0;
   else if (product.batchStrideC < 1) return refused("the members of the batch write one matrix");
-  const std::vector<int> &read = kernel.body[*contractionIndex(kernel)].operands;
   for (HopperOperand *operand : {&product.a, &product.b}) {
     const int value = kernel.inputs[operand->input];
-    operand->isMade = read[operand->input == inputs.a ? 0 : 1] != value;
+    operand->isMade = isMade(operand->input);
     operand->isByEngine = sizeOf(kernel.values[size_t(value)].dtype) == bytes &&
                           areWholeUnits(operand->pitch(), product.batch, operand->batch, bytes, configuration.inputs[operand->input]);
   }

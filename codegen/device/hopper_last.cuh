@@ -10,6 +10,22 @@ namespace weft::hopper {
 template <Product product, Tile tile, bool isServed, typename Finish>
 constexpr bool isLastShared = tile.isPingPong && tile.splits == 1 && Plan<product, tile>::rowBlocks == 2 && !Finish::isUnchanged && (isServed || !Finish::readsPanel);
 
+/// Leaves the partial sums of a tile that both consumers have finished: of rows each its own, of columns the owner those of both, which
+/// meet in `buffer`. `name`: of a barrier.
+template <typename Totals, typename Outputs, Product product, Tile tile>
+__device__ __forceinline__ void leaveHalf(Totals &totals, const Outputs &outputs, const Panels<product, tile> &panels, SharedAddress buffer,
+                                          bool isOwner, int name) {
+  totals.forEach(outputs, [&]<typename Total>(Total &total, const auto &output, int place) {
+    if constexpr (Total::isOfRows) total.template leave<1>(*output.partials, panels, buffer);
+    else total.share(buffer + 2 * place, isOwner ? 0 : warpgroup / 32);
+  });
+  if (!isOwner) return arriveAt(name, 2 * warpgroup);
+  synchronize(name, 2 * warpgroup);
+  totals.forEach(outputs, [&]<typename Total>(Total &total, const auto &output, int place) {
+    if constexpr (!Total::isOfRows) total.template leave<2 * warpgroup / 32>(*output.partials, panels, buffer + 2 * place);
+  });
+}
+
 /// Both consumers come here, behind the products of all tiles of the block; of the last one its owner has the sums and the vector.
 /// `finishOwn`: what is left to do for the sums of a consumer's own tiles.
 template <typename Types, bool isServed, Product product, Tile tile, typename Finish, typename FinishOwn>
@@ -46,7 +62,7 @@ __device__ __forceinline__ void finishLastTile(Sums<product, tile> &sums, Shared
   }
   TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
   storePanels<Panels<product, tile>::across>(sums, c, panels, staging, vector, totals, finish);
-  if constexpr (Finish::SumOutputs::count > 0) totals.leaveHalf(finish.sums, panels, shared.start + groups * groupBytes, isOwner, halvesSummed);
+  if constexpr (Finish::SumOutputs::count > 0) leaveHalf(totals, finish.sums, panels, shared.start + groups * groupBytes, isOwner, halvesSummed);
   if (isOwner) finishOwn();
 }
 

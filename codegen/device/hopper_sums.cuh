@@ -171,19 +171,6 @@ template <Product product, Tile tile, typename First, typename... Rest> struct T
       synchronize(1 + consumer, warpgroup);
     }
   }
-  /// The same of a tile that both consumers finish (hopper_last.cuh); what is left of columns is left by its owner. `buffer`: for the
-  /// totals of both. `name`: of a barrier.
-  __device__ __forceinline__ void leaveHalf(const Outputs &outputs, const Panels<product, tile> &panels, SharedAddress buffer, bool isOwner, int name) {
-    forEach(outputs, [&]<typename Total>(Total &total, const auto &output, int place) {
-      if constexpr (Total::isOfRows) total.template leave<1>(*output.partials, panels, buffer);
-      else total.share(buffer + 2 * place, isOwner ? 0 : warpsOfConsumer);
-    });
-    if (!isOwner) return arriveAt(name, 2 * warpgroup);
-    synchronize(name, 2 * warpgroup);
-    forEach(outputs, [&]<typename Total>(Total &total, const auto &output, int place) {
-      if constexpr (!Total::isOfRows) total.template leave<2 * warpsOfConsumer>(*output.partials, panels, buffer + 2 * place);
-    });
-  }
 };
 
 /// visit(output) of all that are of rows, or of columns.

@@ -221,7 +221,13 @@ int runAll(const Options &options, const std::string &architecture) {
       Tally &tally = groups[built.one->name.substr(0, built.one->name.find('/'))];
       runtime::CheckResult result;
       if (options.verbose) fmt::print("{}\n", built.one->name), std::fflush(stdout);
-      const std::string problem = built.problem.empty() ? runCase(built, options, stream, result) : built.problem;
+      std::string problem = built.problem;
+      try {
+        if (problem.empty()) problem = runCase(built, options, stream, result);
+      } catch (const Error &error) {  // a kernel that crashed takes the context with it: nothing runs behind it
+        fmt::print("FAILED {}\n  {}\n", built.one->name, error.what());
+        throw;
+      }
       ++tally.ran;
       tally.points += result.points;
       tally.worstRatio = std::max(tally.worstRatio, result.worstRatio);
