@@ -6,9 +6,11 @@
 
 namespace weft::hopper {
 
-/// Whether both consumers finish it: two halves of 64 rows of an epilogue that takes longer than to hand sums over.
+/// Whether both consumers finish it: two halves of 64 rows of an epilogue that takes longer than to hand sums over. Where sums are more
+/// what this keeps beside them would not fit.
 template <Product product, Tile tile, bool isServed, typename Finish>
-constexpr bool isLastShared = tile.isPingPong && tile.splits == 1 && Plan<product, tile>::rowBlocks == 2 && !Finish::isUnchanged && (isServed || !Finish::readsPanel);
+constexpr bool isLastShared = tile.isPingPong && tile.splits == 1 && Plan<product, tile>::rowBlocks == 2 && Plan<product, tile>::sums <= 128 &&
+                              !Finish::isUnchanged && (isServed || !Finish::readsPanel);
 
 /// Leaves the partial sums of a tile that both consumers have finished: of rows each its own, of columns the owner those of both, which
 /// meet in `buffer`. `name`: of a barrier.

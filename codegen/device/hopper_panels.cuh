@@ -31,23 +31,22 @@ __device__ __forceinline__ void servePanels(Shared<product, tile> shared, const 
   using P = Panels<product, tile>;
   constexpr int ofWhole = firstPanels<product, tile, tensors>, ofHalf = smaller(ofWhole, P::across), blockRows = 64;
   constexpr int pieces = ofWhole * (tile.isPingPong ? 1 : 2) * 64 / pieceRows;
+  const auto serve = [&](int index, int consumer, int before, int firstRow, int count) {
+    wait(shared.panelsFree(consumer), before % 2);
+    const Staging<product, tile, tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
+#pragma unroll 1
+    for (int panel = 0; panel < count; ++panel)
+      requestPanel(staging, P{tileStart<product, tile>(index), firstRow}, map, panel, [] { pauseFor(pauseOfPiece<product, tile, pieces>()); });
+  };
   int tiles = 0;  // of this block, before
 #pragma unroll 1
   for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
-    const TileStart at = tileStart<product, tile>(index);
     const bool isHalved = isLastShared && index + nextTile<tile>() >= Plan<product, tile>::tiles;
-    const int owner = tile.isPingPong ? tiles % 2 : 0, parts = tile.isPingPong && !isHalved ? 1 : 2, ofPart = isHalved ? ofHalf : ofWhole;
-#pragma unroll 1
-    for (int request = 0; request < parts * ofPart; ++request) {
-      // The other consumer comes to its half when it has finished all of its own; cooperative consumers go side by side.
-      const int part = isHalved ? request / ofPart : request % parts, panel = isHalved ? request % ofPart : request / parts;
-      const int consumer = part == 0 ? owner : 1 - owner;
-      const int before = tile.isPingPong ? (tiles + (part == 0 ? 0 : owner)) / 2 : tiles;  // tiles of that consumer
-      if (panel == 0) wait(shared.panelsFree(consumer), before % 2);
-      const Staging<product, tile, tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
-      const P panels{at, part * (isHalved ? blockRows : Plan<product, tile>::rowBlocks * blockRows)};
-      requestPanel(staging, panels, map, panel, [] { pauseFor(pauseOfPiece<product, tile, pieces>()); });
-    }
+    const int owner = tile.isPingPong ? tiles % 2 : 0, count = isHalved ? ofHalf : ofWhole;
+    serve(index, owner, tile.isPingPong ? tiles / 2 : tiles, 0, count);
+    // Of a half the other consumer has buffers when it has finished all of its own tiles.
+    if (!tile.isPingPong) serve(index, 1, tiles, Plan<product, tile>::rowBlocks * blockRows, count);
+    else if (isHalved) serve(index, 1 - owner, (tiles + owner) / 2, blockRows, count);
   }
 }
 
