@@ -17,7 +17,7 @@ __device__ __forceinline__ void freePanels(SharedAddress barrier) {
 }
 
 /// Nanoseconds between two pieces: half of what the products of a tile take, which are 32 of a tile's m x n and slice in a cycle.
-template <Product product, Tile tile, int pieces> constexpr int pauseOfPiece() {
+template <Product product, Tile tile, int pieces> __host__ __device__ constexpr int pauseOfPiece() {
   constexpr Offset cycles = Offset(Plan<product, tile>::slices) * tile.m * tile.n / 32 / 2 / pieces, perMicrosecond = 1700;
   constexpr int most = 100000;
   return cycles * 1000 / perMicrosecond < most ? int(cycles * 1000 / perMicrosecond) : most;

@@ -16,10 +16,11 @@ T __shfl_sync(unsigned, T value, int lane, const char *file = __builtin_FILE(), 
 
 namespace weft::hopper {
 
-/// What a test puts into a TensorMap: rows of neighbouring elements of 16 bits.
+/// What a test puts into a TensorMap: rows of neighbouring elements of 16 bits, and boxes of them.
 struct EmulatedMap {
   unsigned char *start;
   long long columns, rows, pitch, batchStride;
+  int dimensions, extents[5], box[5];
 };
 inline EmulatedMap emulatedMap(const TensorMap *map) {
   EmulatedMap emulated;
@@ -46,7 +47,7 @@ inline void loadSums(float (&sums)[4], SharedAddress from) {
 /// Boxes of 64 x 64 elements in rows of 128 bytes, swizzled. Visits 16 bytes at a time that lie inside.
 template <typename Visit> void forEachOfBox(const TensorMap *map, SharedAddress box, int x, int y, int batch, Visit visit) {
   const EmulatedMap of = emulatedMap(map);
-  for (int row = 0; row < 64; ++row)
+  for (int row = 0; row < of.box[1]; ++row)
     for (int chunk = 0; chunk < 8; ++chunk) {
       unsigned char *shared = sharedBytes(box + row * 128 + (chunk ^ row % 8) * 16);
       const bool isInside = y + row < of.rows && x + chunk * 8 < of.columns;

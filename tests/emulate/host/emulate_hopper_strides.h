@@ -8,9 +8,7 @@
 namespace weft::hopper {
 
 /// What a test puts into a TensorMap of such a tensor, behind what it puts into any (emulate_hopper.h).
-struct EmulatedBoxes {
-  EmulatedMap map;
-  int dimensions, extents[5], box[5];
+struct EmulatedBoxes : EmulatedMap {
   long long strides[4];
 };
 static_assert(sizeof(EmulatedBoxes) <= sizeof(TensorMap));
@@ -31,7 +29,7 @@ template <int dimensions, typename Visit> void forEachOfBoxes(const TensorMap *m
       offset += index * (d == 0 ? 1 : of.strides[d - 1]);
     }
     const int row = element / 64, column = element % 64;
-    visit(sharedBytes(box + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2), isInside ? of.map.start + 2 * offset : nullptr);
+    visit(sharedBytes(box + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2), isInside ? of.start + 2 * offset : nullptr);
   }
 }
 template <int dimensions> void loadBox(SharedAddress to, const TensorMap *map, SharedAddress, const int (&at)[5]) {
