@@ -79,10 +79,6 @@ __device__ __forceinline__ void loadSums(float (&sums)[4], SharedAddress from) {
 __device__ __forceinline__ void storePair(SharedAddress to, float first, float second) {
   asm volatile("st.shared::cta.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(first), "f"(second) : "memory");
 }
-/// Four, 16-byte aligned.
-__device__ __forceinline__ void storeFour(SharedAddress to, float x, float y, float z, float w) {
-  asm volatile("st.shared::cta.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
-}
 
 // ---- Named barriers of some warps of the block ----
 

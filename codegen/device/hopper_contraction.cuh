@@ -3,7 +3,7 @@
 // reads; the other two multiply them (wgmma) and turn their sums into C (epilogue), which leaves through shared memory.
 //
 //   cooperative  both consumers share a tile, half of its rows each
-//   ping-pong    each consumer has its own tile; while one multiplies, the other stores; both finish the last one (hopper_last.cuh)
+//   ping-pong    each consumer has its own tile; while one multiplies, the other stores
 //
 // Where tiles are few, the blocks of a cluster share the slices of one (hopper_join.cuh): one tile a block, and of ping-pong
 // consumers the first alone works.
@@ -20,7 +20,7 @@
 #else
 #include "weft/hopper_join.cuh"
 #include "weft/hopper_load.cuh"
-#include "weft/hopper_last.cuh"
+#include "weft/hopper_panels.cuh"
 #include "weft/hopper_store.cuh"
 #include "weft/wgmma.cuh"
 #include "weft/wgmma_float8.cuh"
@@ -80,16 +80,14 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     place.skip(P::slices);
   }
   const int first = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0);
-  constexpr bool isShared = isLastShared<product, tile, isServed, Finish>;
-  const auto finishOwn = [&] { finishSums<product, tile>(finish.sums, first, stride, firstRow); };
-  Sums<product, tile> sums;
-  VectorOfTile<product, tile, typename Finish::VectorInput> vector;
   for (int index = first; index < P::tiles; index += stride) {
     const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
     if constexpr (Finish::readsPanel && !isServed)
       if (isSpeaker) requestPanels(staging, panels, finish.panel.tensor.map);
+    VectorOfTile<product, tile, typename Finish::VectorInput> vector;
     vector.load(finish.vector, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
+    Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
     if constexpr (isServed)
       if (isSpeaker) freePanels(shared.panelsFree(consumer));
@@ -99,13 +97,11 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
-    if (isShared && index + nextTile<tile>() >= P::tiles) break;
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
     storeSums(sums, c, panels, staging, vector, totals, finish);
     if constexpr (Finish::SumOutputs::count > 0) totals.template leave<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
   }
-  if constexpr (isShared) finishLastTile<Types, isServed>(sums, shared, c, staging, vector, finish, finishOwn);
-  else finishOwn();
+  finishSums<product, tile>(finish.sums, first, stride, firstRow);
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
@@ -145,7 +141,7 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
     lowerRegisters<P::producerRegisters>();
     if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
     if constexpr (isServed)
-      if (threadIdx.x == 32) servePanels<Out::tensors, isLastShared<product, tile, isServed, Out>>(shared, panel.tensor.map);
+      if (threadIdx.x == 32) servePanels<Out::tensors>(shared, panel.tensor.map);
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<P::consumerRegisters>();

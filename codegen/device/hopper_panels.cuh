@@ -3,7 +3,7 @@
 //
 // Whoever asks for bytes from DRAM is held up, and so are the slices that wait behind them in L2, whose copies take all that a
 // multiprocessor can take in. A tile's panels at once cost its products 1700 of 8300 cycles where their bytes are worth 512; in pieces
-// with pauses between them a few hundred (bench/RESULTS.md, "operands of epilogues").
+// with pauses between them 400 (bench/RESULTS.md, "operands of epilogues").
 #pragma once
 
 #include "weft/hopper_store.cuh"
@@ -23,30 +23,24 @@ template <Product product, Tile tile, int pieces> __host__ __device__ constexpr 
   return cycles * 1000 / perMicrosecond < most ? int(cycles * 1000 / perMicrosecond) : most;
 }
 
-/// Asks for the first panels of every tile, once a consumer has freed the buffers; storePanels asks for later ones. isLastShared: of
-/// the last tile of the block both consumers have a half (hopper_last.cuh).
-template <int tensors, bool isLastShared, Product product, Tile tile>
-__device__ __forceinline__ void servePanels(Shared<product, tile> shared, const TensorMap *map) {
+/// Asks for the first panels of every tile, once its consumer has freed their buffers; storeSums asks for later ones.
+template <int tensors, Product product, Tile tile> __device__ __forceinline__ void servePanels(Shared<product, tile> shared, const TensorMap *map) {
   static_assert(tile.splits == 1, "blocks that share a tile have no barrier left for this");
   using P = Panels<product, tile>;
-  constexpr int ofWhole = firstPanels<product, tile, tensors>, ofHalf = smaller(ofWhole, P::across), blockRows = 64;
-  constexpr int pieces = ofWhole * (tile.isPingPong ? 1 : 2) * 64 / pieceRows;
-  const auto serve = [&](int index, int consumer, int before, int firstRow, int count) {
+  constexpr int ofConsumer = firstPanels<product, tile, tensors>, consumersOfTile = tile.isPingPong ? 1 : 2;
+  constexpr int pieces = ofConsumer * consumersOfTile * 64 / pieceRows;
+  const auto serve = [&](int index, int consumer, int before, int firstRow) {
     wait(shared.panelsFree(consumer), before % 2);
     const Staging<product, tile, tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer, before * P::turns};
 #pragma unroll 1
-    for (int panel = 0; panel < count; ++panel)
+    for (int panel = 0; panel < ofConsumer; ++panel)
       requestPanel(staging, P{tileStart<product, tile>(index), firstRow}, map, panel, [] { pauseFor(pauseOfPiece<product, tile, pieces>()); });
   };
   int tiles = 0;  // of this block, before
 #pragma unroll 1
   for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
-    const bool isHalved = isLastShared && index + nextTile<tile>() >= Plan<product, tile>::tiles;
-    const int owner = tile.isPingPong ? tiles % 2 : 0, count = isHalved ? ofHalf : ofWhole;
-    serve(index, owner, tile.isPingPong ? tiles / 2 : tiles, 0, count);
-    // Of a half the other consumer has buffers when it has finished all of its own tiles.
-    if (!tile.isPingPong) serve(index, 1, tiles, Plan<product, tile>::rowBlocks * blockRows, count);
-    else if (isHalved) serve(index, 1 - owner, (tiles + owner) / 2, blockRows, count);
+    serve(index, tile.isPingPong ? tiles % 2 : 0, tile.isPingPong ? tiles / 2 : tiles, 0);
+    if constexpr (!tile.isPingPong) serve(index, 1, tiles, Plan<product, tile>::rowBlocks * 64);
   }
 }
 

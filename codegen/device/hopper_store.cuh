@@ -302,9 +302,9 @@ __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T>
   }
 }
 
-/// Applies the epilogue to the sums and stores them, one panel or some at a time. `turns`: of how many panels.
-template <int turns, Product product, Tile tile, typename T, typename Finish>
-__device__ __forceinline__ void storePanels(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
+/// Applies the epilogue to the sums and stores them, one panel or some at a time.
+template <Product product, Tile tile, typename T, typename Finish>
+__device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
                                           Staging<product, tile, Finish::tensors> &staging,
                                           const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
                                           TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
@@ -312,11 +312,11 @@ __device__ __forceinline__ void storePanels(Sums<product, tile> &sums, Tensor<T>
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
 #pragma unroll
-  for (int from = 0; from < turns; from += together) {
+  for (int from = 0; from < P::turns; from += together) {
     if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;
     const auto forEachPanel = [&](const auto &visit) {
 #pragma unroll
-      for (int turn = from; turn < smaller(from + together, turns); ++turn)
+      for (int turn = from; turn < smaller(from + together, P::turns); ++turn)
         if (tile.splits == 1 || P::ofTurn(turn) < P::count) visit(turn, P::ofTurn(turn));
     };
     if (!Finish::readsPanel && product.isByEngine) {
@@ -344,19 +344,10 @@ __device__ __forceinline__ void storePanels(Sums<product, tile> &sums, Tensor<T>
       waitForStoresToRead<1>();
 #pragma unroll
       for (int turn = from - together; turn < from; ++turn)
-        if (const int next = P::ofTurn(turn + inFlight); next < smaller(turns * tile.splits, P::count)) requestPanel(staging, panels, finish.panel.tensor.map, next);
+        if (const int next = P::ofTurn(turn + inFlight); next < P::count) requestPanel(staging, panels, finish.panel.tensor.map, next);
     }
   }
-  staging.used += turns;
-}
-
-/// Those of a whole tile.
-template <Product product, Tile tile, typename T, typename Finish>
-__device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels,
-                                          Staging<product, tile, Finish::tensors> &staging,
-                                          const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
-                                          TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
-  storePanels<Panels<product, tile>::turns>(sums, c, panels, staging, vector, totals, finish);
+  staging.used += P::turns;
 }
 
 }  // namespace weft::hopper

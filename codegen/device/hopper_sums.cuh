@@ -65,7 +65,6 @@ template <Product product, Tile tile, bool isOfRows> struct TotalOfTile;
 template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
   using P = Panels<product, tile>;
   using Shape = SumShape<product, tile>;
-  static constexpr bool isOfRows = false;
   PanelColumnSums panel;
   float total[P::across][2] = {};
 
@@ -73,22 +72,22 @@ template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
     panel.add<product.m % tile.m != 0>(step, values, fragment, product.m);
     if (step == 3) panel.addTo(total[turn % P::across]);
   }
-  /// A warp's totals, one behind the other, for the other warps: of its consumer, or of both, of which the second starts at firstWarp.
-  __device__ __forceinline__ void share(SharedAddress totals, int firstWarp = 0) const {
-    const int warp = firstWarp + threadIdx.x % warpgroup / 32;
+  /// A warp's totals, one behind the other, for the consumer's other warps.
+  __device__ __forceinline__ void share(SharedAddress totals) const {
+    const int warp = threadIdx.x % warpgroup / 32;
 #pragma unroll
     for (int across = 0; across < P::across; ++across)
       storePair(totals + (warp * tile.n + across * 64 + PanelColumnSums::columnOf(threadIdx.x % 32)) * 4, total[across][0], total[across][1]);
   }
   __device__ __forceinline__ static int strip(const P &panels) { return Shape::tileN(panels.at) * warpsOfConsumer + threadIdx.x % warpgroup / 32; }
   /// Those of all warps, in their order.
-  template <int warps = warpsOfConsumer, typename Partials> __device__ __forceinline__ void leave(Partials &partials, const P &panels, SharedAddress totals) {
+  template <typename Partials> __device__ __forceinline__ void leave(Partials &partials, const P &panels, SharedAddress totals) {
     const int first = threadIdx.x % warpgroup / 32 * Shape::columns + threadIdx.x % 32 * 4;
     if (threadIdx.x % 32 >= Shape::columns / 4) return;
     Vec<float, 4> sum;
     loadSums(sum.at, totals + first * 4);
 #pragma unroll
-    for (int warp = 1; warp < warps; ++warp) {
+    for (int warp = 1; warp < warpsOfConsumer; ++warp) {
       float others[4];
       loadSums(others, totals + (warp * tile.n + first) * 4);
 #pragma unroll
@@ -106,21 +105,20 @@ template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
 template <Product product, Tile tile> struct TotalOfTile<product, tile, true> {
   using P = Panels<product, tile>;
   using Shape = SumShape<product, tile>;
-  static constexpr bool isOfRows = true;
   static constexpr int rowBlocks = Plan<product, tile>::rowBlocks;
   FragmentRowSums total[rowBlocks];
 
   __device__ __forceinline__ void add(int turn, int, const float (&values)[8], const Fragment &fragment) {
     total[turn / P::across].template add<product.n % tile.n != 0>(values, fragment, product.n);
   }
-  __device__ __forceinline__ void share(SharedAddress, int = 0) const {}
+  __device__ __forceinline__ void share(SharedAddress) const {}
   __device__ __forceinline__ static int strip(const P &panels) { return Shape::consumerM(panels) * warpsOfConsumer + threadIdx.x % warpgroup / 32; }
-  /// Of the four lanes that know a row's sum, each leaves that of another block or half. blocks: of 64 rows, of the consumer's.
-  template <int blocks = rowBlocks, typename Partials> __device__ __forceinline__ void leave(Partials &partials, const P &panels, SharedAddress) {
+  /// Of the four lanes that know a row's sum, each leaves that of another block or half.
+  template <typename Partials> __device__ __forceinline__ void leave(Partials &partials, const P &panels, SharedAddress) {
     const int lane = threadIdx.x % 32;
-    float *to = partials.of[strip(panels)][Shape::tileN(panels.at)] + panels.firstRow / 64 % rowBlocks * 16;
+    float *to = partials.of[strip(panels)][Shape::tileN(panels.at)];
 #pragma unroll
-    for (int block = 0; block < blocks; ++block) {
+    for (int block = 0; block < rowBlocks; ++block) {
       total[block].join();
 #pragma unroll
       for (int half = 0; half < 2; ++half)
