@@ -57,7 +57,11 @@ module {
       %weighted_4 = weft.contract "whbk,hbjk->whbj" %v_2, %kept_3 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_4 : !whbj
     }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([w, h, i], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %wo_0 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
+      %wo_3 = weft.identity %wo_2 : !whi
+      weft.yield %wo_3 : !whi
+    }
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo_0 : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %attention_product = weft.contract "whi,whbj->bji" %wo_2, %weighted_3 : !whi, !whbj -> !bji
       %attention = weft.bias %attention_product, %bo_4 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
@@ -75,11 +79,11 @@ module {
       %active_kept_5 = weft.dropout %active {p = 0.1, stream = 2} : !bju
       weft.yield %active_kept_5 : !bju
     }
-    %w2_0 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
+    %w2_1 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
       %w2_3 = weft.identity %w2_2 : !iu
       weft.yield %w2_3 : !iu
     }
-    %feed_forward_product = weft.kernel @feed_forward_projection (%w2_2 = %w2_0 : !iu, %active_kept_3 = %active_kept : !bju) -> !bji layouts ([u, i], [b, j, u] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 4 : i64}} {
+    %feed_forward_product = weft.kernel @feed_forward_projection (%w2_2 = %w2_1 : !iu, %active_kept_3 = %active_kept : !bju) -> !bji layouts ([u, i], [b, j, u] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 4 : i64}} {
       %feed_forward_product_4 = weft.contract "iu,bju->bji" %w2_2, %active_kept_3 : !iu, !bju -> !bji
       weft.yield %feed_forward_product_4 : !bji
     }
@@ -108,7 +112,7 @@ module {
       %d_w2_4 = weft.contract "bji,bju->iu" %d_feed_forward_2, %active_kept_3 : !bji, !bju -> !iu
       weft.yield %d_w2_4 : !iu
     }
-    %d_hidden = weft.kernel @d_active_kept_projection_scale_relu_dx (%w2_2 = %w2_0 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> !bju layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_hidden = weft.kernel @d_active_kept_projection_scale_relu_dx (%w2_2 = %w2_1 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> !bju layouts ([u, i], [b, j, i], [b, j, u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
       %d_active_kept = weft.contract "iu,bji->bju" %w2_2, %d_feed_forward_3 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
       %d_hidden_5 = weft.relu_dx %d_active, %active_kept_4 : !bju
@@ -141,11 +145,7 @@ module {
       %d_wo_4 = weft.contract "bji,whbj->whi" %d_attention_2, %weighted_3 : !bji, !whbj -> !whi
       weft.yield %d_wo_4 : !whi
     }
-    %wo_1 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
-      %wo_3 = weft.identity %wo_2 : !whi
-      weft.yield %wo_3 : !whi
-    }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_1 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_0 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_weighted_4 = weft.contract "whi,bji->whbj" %wo_2, %d_attention_3 : !whi, !bji -> !whbj
       weft.yield %d_weighted_4 : !whbj
     }

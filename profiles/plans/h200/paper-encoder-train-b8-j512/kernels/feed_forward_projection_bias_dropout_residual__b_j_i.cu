@@ -5,7 +5,7 @@
 //              %22 = dropout %21
 //              %23 = residual %22, %15
 //   space      i=1024 b=8 j=512 | u=4096 (reduced)
-//   reads      w2[i,u] f16   active_kept[b,j,u] f16   b2[i] f16   norm1[b,j,i] f16    50.3 MB
+//   reads      w2[u,i] f16   active_kept[b,j,u] f16   b2[i] f16   norm1[b,j,i] f16    50.3 MB
 //   writes     residual2[b,j,i] f16    8.39 MB
 //   flop       34.4 Gflop
 //   config     wgmma, cooperative tiles of 128 x 256, 3 stages, 4 staged panels, raster 8    launch <<<128, 384>>>
@@ -20,7 +20,7 @@ constexpr weft::Offset i = 1024, u = 4096, b = 8, j = 512;  // extents
 constexpr weft::hopper::Product product = {
     .batch = 1, .m = b * j, .n = i, .k = u,
     .a = {.outer = u, .k = 1, .batch = 0, .isByEngine = true},
-    .b = {.outer = u, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = 1, .k = i, .batch = 0, .isByEngine = true},
     .strideCm = i, .batchStrideC = 0, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 128, .n = 256, .stages = 3, .staging = 4, .rasterM = 8, .splits = 1,
     .isPingPong = false};
