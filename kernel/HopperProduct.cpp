@@ -110,19 +110,26 @@ std::string streamRefusal(const HopperProduct &product, const HopperContractionK
 
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
+/// Whether ops before the contraction make one of its operands: slices of it are not what a map of the tensor brings, so that the dimensions of
+/// such a map are of no use.
+bool readsMadeOperand(const Kernel &kernel) {
+  const auto contraction = contractionIndex(kernel);
+  if (!contraction) return false;
+  const std::vector<int> &read = kernel.body[*contraction].operands;
+  return std::ranges::any_of(read, [&](int value) { return std::ranges::count(kernel.inputs, value) == 0; });
+}
+
 /// isOfWarps: operands that are read as tf32 may be contiguous along their outer axis, and each group has one stride.
 HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configuration, bool isOfWarps) {
   const auto shape = matrixProduct(kernel, configuration);
-  const ProductInputs inputs = productInputs(kernel);
-  const std::vector<int> &read = kernel.body[*contractionIndex(kernel)].operands;
-  const auto isMade = [&](size_t input) { return read[input == inputs.a ? 0 : 1] != kernel.inputs[input]; };
-  if (!shape && !isOfWarps && (isMade(inputs.a) || isMade(inputs.b)))
-    return refused("the layouts map to no batched strided matrix product of one stride along each group of axes, beside an operand that is made on load");
+  if (!shape && !isOfWarps && readsMadeOperand(kernel))
+    return refused("the layouts give a group of axes several strides, which an operand that is made on load does not take");
   if (!shape && !isOfWarps) return productOfSeveralStrides(kernel, configuration);
   if (!shape) return refused("the layouts map to no batched strided matrix product");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1) return refused("an extent is less than 1");
   if (std::max({shape->batch, shape->m, shape->n, shape->k}) > mostElements)
     return refused(fmt::format("an extent is more than {}", mostElements));
+  const ProductInputs inputs = productInputs(kernel);
   const ProductTypes types = productTypes(kernel);
   const int64_t bytes = sizeOf(types.a), bytesC = sizeOf(types.c);
   const Matrix c{shape->m, shape->strideCm, shape->n, shape->strideCn};
@@ -145,9 +152,10 @@ HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configu
   product.batchStrideC = shape->batchStrideC;
   if (product.batch == 1) product.a.batch = product.b.batch = product.batchStrideC = 0;
   else if (product.batchStrideC < 1) return refused("the members of the batch write one matrix");
+  const std::vector<int> &read = kernel.body[*contractionIndex(kernel)].operands;
   for (HopperOperand *operand : {&product.a, &product.b}) {
     const int value = kernel.inputs[operand->input];
-    operand->isMade = isMade(operand->input);
+    operand->isMade = read[operand->input == inputs.a ? 0 : 1] != value;
     operand->isByEngine = sizeOf(kernel.values[size_t(value)].dtype) == bytes &&
                           areWholeUnits(operand->pitch(), product.batch, operand->batch, bytes, configuration.inputs[operand->input]);
   }

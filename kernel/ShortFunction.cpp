@@ -23,7 +23,11 @@ std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op)
   const int value = op.results[0];
   const DType type = kernel.values[size_t(value)].dtype;
   if (type != DType::f16 && type != DType::bf16) return std::nullopt;
-  const auto readsMore = [&](const BodyOp &other) { return other.name != "reduce" && std::ranges::count(other.operands, value) > 0; };
+  if (std::ranges::none_of(kernel.body, [](const BodyOp &other) { return other.operatorClass == OperatorClass::contraction; })) return std::nullopt;
+  const auto readsMore = [&](const BodyOp &other) {
+    const bool isSumOfSameType = other.name == "reduce" && kernel.values[size_t(other.results[0])].dtype == type;
+    return !isSumOfSameType && std::ranges::count(other.operands, value) > 0;
+  };
   if (std::ranges::count(kernel.outputs, value) == 0 || std::ranges::any_of(kernel.body, readsMore)) return std::nullopt;
   if (function->isOfStored) {
     const int place = op.operands.back();
@@ -35,7 +39,7 @@ std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op)
 }
 
 double shortError(DType type, double value, double x) {
-  // As the coefficients were fitted: relative to the value, and below the normal numbers of f16 to the smallest one of those.
+  // As the coefficients were fitted.
   const double terms = std::abs(value) + 2 * std::abs(x) * 0.39894228 * std::exp(-x * x / 2);
   return type == DType::f16 ? 1.2 * std::max(0x1p-14 * terms, 0x1p-27) : 1.2 * 0x1p-11 * terms + 0x1p-116;
 }

@@ -246,7 +246,7 @@ int main(int argumentCount, char **arguments) {
   std::string dtype = "f16";
   int rounds = 9;
   std::vector<std::string> names;
-  app.add_option("shape", names, "shapes whose group or name contains one of these (\"4096x3072\", \"small\"); all if there is none");
+  app.add_option("shape", names, "shapes whose group or name contains one of these (\"4096x3072\", \"small\"), with --epilogues kernels (\"gelu_dx 4096x1024\"); all if there is none");
   app.add_option("--dtype", dtype, "f16, bf16")->check(CLI::IsMember({"f16", "bf16"}));
   app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
   bool epilogues = false;

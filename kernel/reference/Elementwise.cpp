@@ -42,10 +42,10 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
     values[n] = exact;
     result.error += moved;
   }
-  if (shortSpelling(kernel, op)) {
+  if (meaning.isShort) {
     const bool isSlope = op.operands.size() > 1;
-    const double factor = isSlope ? values[0] : 1, x = values[isSlope ? 1 : 0];
-    result.error += std::abs(factor) * shortError(kernel.values[size_t(op.results[0])].dtype, result.value / (factor == 0 ? 1 : factor), isSlope ? x : 0);
+    const double factor = isSlope ? values[0] : 1, value = result.value / (factor == 0 ? 1 : factor);
+    result.error += std::abs(factor) * shortError(kernel.values[size_t(op.results[0])].dtype, value, isSlope ? values[1] : 0);
   }
   return result;
 }

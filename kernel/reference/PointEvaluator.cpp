@@ -2,6 +2,7 @@
 #include "kernel/reference/PointEvaluator.h"
 
 #include "kernel/Error.h"
+#include "kernel/ShortFunction.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/ScalarReferences.h"
 
@@ -107,6 +108,7 @@ PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> in
       const auto meaning = scalarReferences().find(op.name);
       if (meaning == scalarReferences().end()) continue;
       definition.scalar = meaning->second;
+      definition.isShort = shortSpelling(kernel, op).has_value();
       for (int operand : op.operands) definition.operandDimensions.push_back(dimensionsAlong(op, operand));
     }
 }

@@ -72,6 +72,7 @@ private:
     Handler handler = nullptr;
     double (*scalar)(double, double, double, const std::function<double(const char *)> &) = nullptr;
     std::vector<std::vector<int>> operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
+    bool isShort = false;                             ///< kernels may compute it in its short form (kernel/ShortFunction.h)
   };
 
   static Handler handlerOf(const Kernel &kernel, const BodyOp &op);

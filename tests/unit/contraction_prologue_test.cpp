@@ -271,6 +271,16 @@ TEST_CASE("who makes the operand of sm_90a: the copy engine's slices are rewritt
   CHECK(hopperTileRefusal(aligned, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
 }
 
+TEST_CASE("an operand that is made on load has one stride along each group of axes") {
+  const Kernel kernel = normalizedProjection({}, DType::f16);
+  Configuration configuration = rowMajorConfiguration(kernel, HopperContractionKnobs{});
+  CHECK(hopperProduct(kernel, configuration).product);
+  configuration.outputs[0].order = {1, 0, 2};  // rows (b,j) of x do not merge in it
+  const HopperProductAnswer answer = hopperProduct(kernel, configuration);
+  CHECK_FALSE(answer.product);
+  CHECK(answer.refusal == "the layouts give a group of axes several strides, which an operand that is made on load does not take");
+}
+
 TEST_CASE("a row is of the kernel, and of every layout of one form") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   CHECK_FALSE(isTimedAsProduct(kernel, "hopper-contraction"));

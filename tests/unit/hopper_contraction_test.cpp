@@ -478,3 +478,21 @@ TEST_CASE("partial sums of many rows of tiles are refused, and small ones are pr
   CHECK(best(with) > best(without) + 1.5);
   CHECK(best(with) < best(without) * 1.2);
 }
+
+TEST_CASE("a panel that is read comes in boxes of as many rows as the skeleton asks for at once") {
+  const std::string header(codegen::deviceHeaders().at("weft/hopper_store.cuh"));
+  const std::string name = "constexpr int pieceRows = ";
+  const size_t place = header.find(name);
+  REQUIRE(place != std::string::npos);
+  const int rows = std::stoi(header.substr(place + name.size()));
+  const Kernel kernel = productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f16);
+  Configuration configuration{.inputs = {}, .outputs = {rowMajor(3)}, .knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .staging = 4}};
+  for (int input : kernel.inputs) configuration.inputs.push_back(rowMajor(kernel.values[size_t(input)].axes.size()));
+  const codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, "sm_90a");
+  std::vector<std::vector<int>> boxes;
+  for (const Parameter &parameter : emitted.parameters)
+    if (parameter.map) boxes.emplace_back(parameter.map->box.begin(), parameter.map->box.end());
+  REQUIRE(boxes.size() == 4);  // x, w, the residual, the result
+  CHECK(std::ranges::count(boxes, std::vector{64, rows}) == 1);
+  CHECK(64 % rows == 0);
+}

@@ -44,7 +44,18 @@ TEST_CASE("results of 16 bits that nobody but sums reads come in short form") {
   CHECK_FALSE(spelled(other));
 }
 
-TEST_CASE("the reference grants short forms their errors") {
+TEST_CASE("without a contraction, and of sums that leave in more bits, nothing comes in short form") {
+  samples::KernelBuilder loop("loop", {{'b', 2}, {'u', 8}});
+  const int x = loop.input("x", "bu", DType::f16), active = loop.op("gelu", OperatorClass::elementwise, {x}, "active", "bu", "", DType::f16);
+  loop.last().spelling = "weft::gelu({0})";
+  CHECK_FALSE(spelled(loop.build({active})));
+
+  samples::FusedContraction summed("summed", extents, DType::f16);
+  const int result = summed.gelu(summed.product());
+  CHECK_FALSE(spelled(summed.build({result, summed.sum(result, "total", "u", DType::f32)})));
+}
+
+TEST_CASE("the reference grants short forms their errors, and nothing else") {
   const auto errorOf = [&](const Kernel &kernel) {
     std::vector<reference::ElementReader> readers(kernel.inputs.size(), [](std::span<const int64_t>) { return 0.5; });
     reference::PointEvaluator evaluator(kernel, readers, {.seed = 1, .step = 0, .stream = 0});
@@ -56,4 +67,11 @@ TEST_CASE("the reference grants short forms their errors") {
   const double granted = shortError(DType::f16, half.value, 0.5);  // times the product, which is 1
   CHECK(half.error - whole.error == Approx(granted));
   CHECK(granted > 10 * whole.error);
+
+  samples::FusedContraction gated("gated", extents, DType::f16), alone("alone", extents, DType::f16);
+  const int active = gated.gelu(gated.product());
+  const reference::Point long16 = errorOf(gated.build({active, gated.map("mul", "{0} * {1}", {active, active}, "square")}));
+  const reference::Point short16 = errorOf(alone.build({alone.gelu(alone.product())}));
+  CHECK(short16.value == long16.value);
+  CHECK(short16.error - long16.error == Approx(shortError(DType::f16, short16.value, 0)));
 }
