@@ -1,11 +1,13 @@
 // Notes and summaries of an artifact; see Assembly.h.
 #include "tools/driver/Assembly.h"
 
+#include "runtime/GraphPrediction.h"
 #include "tools/driver/Console.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <ranges>
 
 namespace weft::driver {
@@ -75,6 +77,12 @@ std::string totalLine(const runtime::Plan &plan) {
     text += fmt::format("   lower bound {}{} {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
                         isInParts ? " of whole kernels   plan in parts is" : "   plan is",
                         (plan.predictedSeconds / plan.lowerBoundSeconds - 1) * 100);
+  std::vector<int> inOrder(plan.kernels.size());
+  std::iota(inOrder.begin(), inOrder.end(), 0);
+  const runtime::GraphPrediction graph = runtime::predictGraph(plan, inOrder);
+  if (graph.reuseSeconds > 0)
+    text += fmt::format("\nas one graph {}: kernels find {} in L2 that others left there, and {} never leave it", formatSeconds(graph.seconds()),
+                        formatBytes(graph.reusedBytes), formatBytes(graph.overwrittenBytes));
   return text;
 }
 
