@@ -247,17 +247,7 @@ private:
         AccountedOp &entry = accounted.ops[size_t(use)];
         (use == uses.front() ? entry.masksWritten : entry.masksRead) += elements(op(use).results[0]);
       }
-      dropSigns(uses);
     }
-  }
-
-  /// A ReLU's derivative behind a dropout finds the sign in the mask.
-  void dropSigns(const std::vector<int> &uses) {
-    const int kept = op(uses.front()).results[0];
-    for (const int use : uses)
-      for (const int reader : tensor(op(use).results[0]).consumers)
-        if (use != uses.front() && isKind(reader, "relu_dx") && op(reader).operands.at(1) == kept)
-          std::erase(accounted.ops[size_t(reader)].operands, kept);
   }
 
   int64_t elements(int tensorIndex) const {

@@ -8,8 +8,7 @@
 // Ops that only move data are no operators: where a plan copies, the copy is a kernel of its own in the ledger.
 //
 // Elements are those of distinct tensors that enter and leave, statistics included. A dropout's mask counts as a tensor where
-// the graph uses it twice, as where masks are stored: written by the first dropout of a stream, read by the others. A ReLU's
-// derivative behind such a dropout reads no more: the mask of what the dropout let through holds the sign as well.
+// the graph uses it twice, as where masks are stored: written by the first dropout of a stream, read by the others.
 #pragma once
 
 #include "passes/fuse/Dataflow.h"

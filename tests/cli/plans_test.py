@@ -55,6 +55,7 @@ class Plans(CommandTest):
             plan = json.loads((folder / 'plan.json').read_text())
             self.assertEqual(set(plan['entryPoints']), {'forward', 'backward'})
             self.assertTrue(all(kernel['measured'] for kernel in plan['kernels'] if kernel['family'] != 'view'), folder)
+            self.assertLessEqual(plan['predictedSeconds'], 1.02 * plan['lowerBoundSeconds'], folder)
             self.assertEqual(list(folder.rglob('*.cubin')), [], 'cubins are of a toolkit: they do not ship')
 
     def test_they_compute_every_operator_of_table_a1(self):

@@ -73,7 +73,7 @@ class Training:
             return f'skipped: {error}'
         state = self.start()
         tensors = masked_token.read_safetensors(state)
-        # At the default rate of 1e-3 the loss leaps near step 190, and there fp32 orders of summation differ by percents; at this one it
+        # At a rate of 1e-3 the loss leaps near step 190, and there fp32 orders of summation differ by percents; at the default rate it
         # does not, so that 1% holds for what is computed and not for luck.
         run = self.losses(self.plain, self.steps, state, '--learning-rate', '3e-4')
         text = (ROOT / 'runtime/text/documentation.txt').read_bytes()
