@@ -58,6 +58,18 @@ LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
 
 }  // namespace
 
+namespace {
+
+std::vector<TimedKernel> fastestPriced(const Kernel &kernel, std::vector<std::pair<double, Configuration>> priced, size_t most) {
+  std::ranges::sort(priced);
+  std::vector<TimedKernel> contenders;
+  for (size_t i = 0; i < std::min(most, priced.size()); ++i)
+    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
+  return contenders;
+}
+
+}  // namespace
+
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most) {
   const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   std::vector<std::pair<double, Configuration>> priced;
@@ -65,11 +77,14 @@ std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view fam
     if (familyOf(one.knobs) == family) priced.emplace_back(model->cost(kernel, one).seconds, one);
     return true;
   });
-  std::ranges::sort(priced);
-  std::vector<TimedKernel> contenders;
-  for (size_t i = 0; i < std::min(most, priced.size()); ++i)
-    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
-  return contenders;
+  return fastestPriced(kernel, std::move(priced), most);
+}
+
+std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all, size_t most) {
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
+  std::vector<std::pair<double, Configuration>> priced;
+  for (const Configuration &one : all) priced.emplace_back(model->cost(kernel, one).seconds, one);
+  return fastestPriced(kernel, std::move(priced), most);
 }
 
 void build(const std::vector<TimedKernel *> &contenders) {
@@ -85,8 +100,14 @@ void build(const std::vector<TimedKernel *> &contenders) {
 const TimedKernel &fastest(const std::vector<TimedKernel> &side) { return *std::ranges::min_element(side, {}, &TimedKernel::seconds); }
 
 Tensors::Tensors(const Kernel &kernel) : key(16) {
+  add(kernel);
+  cuda::fill(key.address(), 0, 16);
+}
+
+void Tensors::add(const Kernel &kernel) {
   std::vector<uint16_t> elements;
   for (const Value &value : kernel.values) {
+    if (buffers.contains(value.name)) continue;
     int64_t count = 1;
     for (const int axis : value.axes) count *= kernel.axes[size_t(axis)].extent;
     elements.resize(size_t(count * sizeOf(value.dtype) + 1) / 2);  // of other widths: any numbers
@@ -96,7 +117,6 @@ Tensors::Tensors(const Kernel &kernel) : key(16) {
       cuda::upload(buffers[value.name].emplace_back(int64_t(2 * elements.size())).address(), std::as_bytes(std::span(elements)));
     }
   }
-  cuda::fill(key.address(), 0, 16);
 }
 
 Enqueue Tensors::enqueueOf(const TimedKernel &one) {

@@ -1,4 +1,4 @@
-// What benchmarks of fused contractions share: parts of a kernel as kernels of their own, texts of several configurations, tensors by name, and
+// What benchmarks of several kernels share: parts of a kernel as kernels of their own, texts of several configurations, tensors by name, and
 // all contenders timed in turn.
 #pragma once
 
@@ -27,16 +27,20 @@ struct TimedKernel {
 
 /// Of one family of ours, best first by the model, all tensors row-major.
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most);
+/// Of these configurations, best first by the model.
+std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all, size_t most);
 /// Compiles all of them.
 void build(const std::vector<TimedKernel *> &contenders);
 const TimedKernel &fastest(const std::vector<TimedKernel> &side);
 
-/// Every tensor of a fused kernel and of its parts, by name, in several sets; all elements of 16 bits about one half.
+/// Every tensor of a kernel and of those that are timed beside it, by name, in several sets; all elements of 16 bits about one half.
 class Tensors {
 public:
   static constexpr int sets = 3;
 
   explicit Tensors(const Kernel &kernel);
+  /// Those of another kernel that are not there yet.
+  void add(const Kernel &kernel);
   runtime::cuda::DevicePointer at(const std::string &name, int set) const { return buffers.at(name)[size_t(set)].address(); }
   Enqueue enqueueOf(const TimedKernel &one);
 

@@ -1,15 +1,16 @@
 // One product at a time: its kernels under row-major layouts, those of the nearest layouts of one stride, and transposes between both.
 #include "bench/contractions/Strides.h"
 
-#include "bench/contractions/NamedTensors.h"
-#include "passes/configure/CostModel.h"
+#include "bench/contractions/Parts.h"
+#include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "tests/unit/SampleStrides.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
+#include <cmath>
+#include <map>
 
 namespace weft::bench {
 
@@ -20,26 +21,20 @@ namespace {
 struct Problem {
   samples::StridedProduct product;
   Kernel kernel;
-  std::vector<Contender> strided = {}, merged = {};
-  std::vector<std::vector<Contender>> transposes = {};  ///< of each tensor that has several strides
+  std::vector<TimedKernel> strided = {}, merged = {};
+  std::vector<std::vector<TimedKernel>> transposes = {};  ///< of each tensor that has several strides
 
   template <typename Visit> void forEachContender(Visit &&visit) {
-    for (Contender &one : strided) visit(one);
-    for (Contender &one : merged) visit(one);
-    for (std::vector<Contender> &side : transposes)
-      for (Contender &one : side) visit(one);
+    for (TimedKernel &one : strided) visit(one);
+    for (TimedKernel &one : merged) visit(one);
+    for (std::vector<TimedKernel> &side : transposes)
+      for (TimedKernel &one : side) visit(one);
   }
 };
 
-/// The best by the model.
-std::vector<Contender> best(const Kernel &kernel, const std::vector<Configuration> &all, size_t most) {
-  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
-  std::vector<std::pair<double, Configuration>> priced;
-  for (const Configuration &one : all) priced.emplace_back(model->cost(kernel, one).seconds, one);
-  std::ranges::sort(priced);
-  std::vector<Contender> contenders;
-  for (size_t i = 0; i < std::min(most, priced.size()); ++i)
-    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
+/// The best by the model, of which there is one at least.
+std::vector<TimedKernel> best(const Kernel &kernel, const std::vector<Configuration> &all, size_t most) {
+  std::vector<TimedKernel> contenders = contendersOf(kernel, all, most);
   if (contenders.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
   return contenders;
 }
@@ -51,7 +46,7 @@ LayoutTuple nearestMerged(const ConfigurationSpace &space) {
 }
 
 /// From a tensor's row-major layout to another one, or back for a result.
-std::vector<Contender> transposesOf(const Kernel &kernel, size_t operand, const Layout &to) {
+std::vector<TimedKernel> transposesOf(const Kernel &kernel, size_t operand, const Layout &to) {
   constexpr size_t most = 6;
   const Value &value = kernel.values[size_t(operandValues(kernel)[operand])];
   samples::KernelBuilder builder("transpose", [&] {
@@ -95,16 +90,9 @@ Problem problemOf(const samples::StridedProduct &product, DType dtype) {
 }
 
 void buildAll(std::vector<Problem> &all) {
-  std::vector<BuildRequest> requests;
-  for (Problem &problem : all)
-    problem.forEachContender([&](Contender &one) {
-      requests.push_back({.name = one.kernel.name, .text = one.emitted.text, .entry = one.emitted.entry, .architecture = "sm_90a", .extraFlags = {}});
-    });
-  BuildOptions options;
-  options.headers = codegen::deviceHeaders();
-  std::vector<BuildResult> results = build(requests, options);
-  auto next = results.begin();
-  for (Problem &problem : all) problem.forEachContender([&](Contender &one) { one.built = std::move(*next++); });
+  std::vector<TimedKernel *> contenders;
+  for (Problem &problem : all) problem.forEachContender([&](TimedKernel &one) { contenders.push_back(&one); });
+  build(contenders);
 }
 
 /// Time of the transposes and the product of one stride over that of several.
@@ -112,7 +100,7 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
   const Kernel &kernel = problem.kernel;
   Tensors tensors(kernel);
   std::vector<Row> rows;
-  problem.forEachContender([&](Contender &one) {
+  problem.forEachContender([&](TimedKernel &one) {
     tensors.add(one.kernel);
     rows.push_back({&one.seconds, tensors.enqueueOf(one)});
   });
@@ -124,15 +112,15 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
                      {value(kernel.inputs[0]), value(kernel.inputs[1]), value(kernel.outputs[0]), nullptr, nullptr, nullptr}, workspace.address());
   rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
   interleave(rows, rounds, stream);
-  const Contender &own = fastest(problem.strided), &one = fastest(problem.merged);
+  const TimedKernel &own = fastest(problem.strided), &one = fastest(problem.merged);
   double moved = 0;
-  for (const std::vector<Contender> &side : problem.transposes) moved += fastest(side).seconds;
+  for (const std::vector<TimedKernel> &side : problem.transposes) moved += fastest(side).seconds;
   const double rival = moved + std::min(one.seconds, theirs.fastest());
   fmt::print("{:<6}{:<6}->{:<6}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {} {:>7.2f} | {:.3f} | {}; {}\n", problem.product.a, problem.product.b, problem.product.c,
              1e6 * own.seconds, 1e6 * one.seconds, 100 * (own.seconds / one.seconds - 1), 1e6 * theirs.fastest(), problem.transposes.size(), 1e6 * moved,
              rival / own.seconds, describe(kernel, own.configuration.knobs), problem.product.what);
   if (printsEveryTile)
-    for (const Contender &tile : problem.strided) fmt::print("    {:>8.2f} us | {}\n", 1e6 * tile.seconds, describe(kernel, tile.configuration.knobs));
+    for (const TimedKernel &tile : problem.strided) fmt::print("    {:>8.2f} us | {}\n", 1e6 * tile.seconds, describe(kernel, tile.configuration.knobs));
   std::fflush(stdout);
   return rival / own.seconds;
 }
