@@ -146,7 +146,8 @@ struct Plan {
   std::string dtype;
   std::string device, target;
   std::string costModel;        ///< CostModel::description()
-  double predictedSeconds = 0, lowerBoundSeconds = 0;
+  double predictedSeconds = 0;
+  double lowerBoundSeconds = 0;  ///< no plan of any variant of the model takes less, by the same prices; 0: not known
   std::optional<PlanMeasurement> measurement;  ///< nothing (null): predicted only
   int64_t workspaceBytes = 0;
   std::vector<PlanTensor> tensors;

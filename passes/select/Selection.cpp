@@ -120,11 +120,13 @@ Selection solveTied(const Problem &problem, const CostModel &model, const Option
     if (!isFree(tensor, options) || !isFree(problem.tensors[static_cast<size_t>(b)], options)) continue;
     std::optional<Selection> best;
     std::optional<Error> failure;
+    double lowerBound = infinite;  // over all layouts, not of the best one alone
     for (const Layout &layout : distinctLayouts(tensor.extents())) {
       Problem pinned = problem;
       pinned.tensors[static_cast<size_t>(a)].pinned = pinned.tensors[static_cast<size_t>(b)].pinned = layout;
       try {
         Selection selection = solveTied(pinned, model, options, shared);
+        lowerBound = std::min(lowerBound, selection.best().lowerBound);
         if (!best || selection.best().seconds < best->best().seconds) best.emplace(std::move(selection));
       } catch (const Error &error) {
         if (error.kind != ErrorKind::unsupported) throw;
@@ -132,6 +134,7 @@ Selection solveTied(const Problem &problem, const CostModel &model, const Option
       }
     }
     if (!best) throw *failure;
+    best->graph->lowerBound = best->graph->best.lowerBound = lowerBound;
     return std::move(*best);
   }
   return solveOnce(problem, model, options, shared);
@@ -240,7 +243,7 @@ double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &
 
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model, const Compared &compared) {
   const Stopwatch whole;
-  VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size()), .skipped = std::vector<bool>(variants.size(), false)};
+  VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size()), .skipped = std::vector<bool>(variants.size(), false), .lowerBound = infinite};
   std::vector<Selection> selections(variants.size());
   SharedSpaces shared(model);
   const double slowest = skipSlower(variants, model, shared, compared, selections, result);
@@ -273,6 +276,7 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
     result.solved.emplace_back();
     if (!result.reasons[v].empty()) continue;
     if (sum > 0) selections[v].graph->statistics.seconds *= whole.seconds() / sum;
+    result.lowerBound = std::min(result.lowerBound, selections[v].best().lowerBound);
     result.solved.back() = std::move(selections[v]);
   }
   return result;

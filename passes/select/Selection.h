@@ -88,7 +88,7 @@ struct Plan {
   std::string variant;
   std::vector<Step> steps;  ///< by entry point
   double seconds = 0;     ///< sum of step costs
-  double lowerBound = 0;  ///< the cheapest cover by each kernel's best time ignoring layouts
+  double lowerBound = 0;  ///< of its variant: the cheapest cover by each kernel's best time ignoring layouts
   int64_t peakTemporaryBytes = 0;
 };
 
@@ -168,6 +168,8 @@ struct VariantSelections {
   std::vector<std::optional<Selection>> solved;  ///< one per variant
   std::vector<std::string> reasons;              ///< one per variant; empty where solved
   std::vector<bool> skipped;                     ///< one per variant
+  /// No plan of any variant takes less: the least bound of those solved. What is known of a skipped variant's plans lies above the best plan.
+  double lowerBound = 0;
 };
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model, const Compared &compared = {});
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from weft_command import ROOT, CommandTest, TINY, WEFT
+from weft_command import CORE, ROOT, CommandTest, TINY, WEFT
 
 # stmatrix to a constant shared-memory address: NVRTC 13.0 itself dies of it (see tests/nvrtc/build_test.cpp).
 CRASHING = ('extern "C" __global__ void NAME(unsigned *x) {\n'
@@ -21,6 +21,18 @@ class Writing(CommandTest):
         plan = self.assertWholeArtifact('out')
         self.assertGreater(plan['predictedSeconds'], 0)
         self.assertLessEqual(plan['lowerBoundSeconds'], plan['predictedSeconds'] * (1 + 1e-9))
+
+    def test_the_bound_is_that_of_all_variants(self):
+        """In plan.json, explain and select; lists of variants have each its own."""
+        said = self.weft('select', *CORE, '--json').json()
+        bounds = {variant['name']: variant['lowerBound'] for variant in said['variants']}
+        self.assertGreater(len(set(bounds.values())), 1)
+        self.assertEqual(said['lowerBound'], min(bounds.values()))
+        self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'out')
+        plan, report = (json.loads((self.folder / 'out' / file).read_text()) for file in ('plan.json', 'report.json'))
+        self.assertEqual({variant['name']: variant['lowerBound'] for variant in report['variants']}, bounds)
+        self.assertEqual((plan['lowerBoundSeconds'], report['lowerBound']), (said['lowerBound'], said['lowerBound']))
+        self.assertEqual(self.weft('explain', 'out', '--json').json()['lowerBoundSeconds'], said['lowerBound'])
 
     def test_same_input_same_bytes(self):
         self.weft('compile', *TINY, '-o', 'a')

@@ -206,11 +206,14 @@ class Choices(CommandTest):
 
     def test_memory_limit_that_one_variant_meets(self):
         core = ['attention', '--dim', 'b=1', '--dim', 'h=2', '--dim', 'j=7', '--dim', 'p=5']
-        free = {variant['name'] for variant in self.weft('select', *core, '--json').json()['variants']}
+        unlimited = self.weft('select', *core, '--json').json()['variants']
+        free, bounds = {variant['name'] for variant in unlimited}, [variant['lowerBound'] for variant in unlimited]
         result = self.weft('select', *core, '--max-memory', '450')
         self.assertIn('variant decompose-softmax-64 has no plan: ', result.out)
         self.assertIn('the smallest peak found is', result.out)
-        kept = {variant['name'] for variant in self.weft('select', *core, '--max-memory', '450', '--json').json()['variants']}
+        limited = self.weft('select', *core, '--max-memory', '450', '--json').json()
+        self.assertEqual(limited['lowerBound'], min(bounds))  # also of what has no plan in so little memory
+        kept = {variant['name'] for variant in limited['variants']}
         self.assertEqual((free, kept), ({'unchanged', 'decompose-softmax-64'}, {'unchanged'}))
 
     def test_infeasible_pin_names_the_nearest(self):
@@ -263,7 +266,7 @@ class Views(CommandTest):
         self.assertTrue(all(row['bytesMoved'] >= row['bytesNecessary'] for row in rows if row['family'] != 'view'))
         text = self.weft('explain', 'out').out
         self.assertIn('modelled', text)
-        self.assertIn('lower bound', text)
+        self.assertIn('lower bound of all variants', text)
         self.assertIn('products of cuBLASLt', text)
         for row in rows:
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)

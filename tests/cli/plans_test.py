@@ -56,6 +56,8 @@ class Plans(CommandTest):
             self.assertEqual(set(plan['entryPoints']), {'forward', 'backward'})
             self.assertTrue(all(kernel['measured'] for kernel in plan['kernels'] if kernel['family'] != 'view'), folder)
             self.assertLessEqual(plan['predictedSeconds'], 1.02 * plan['lowerBoundSeconds'], folder)
+            variants = json.loads((folder / 'report.json').read_text())['variants']
+            self.assertEqual(plan['lowerBoundSeconds'], min(variant['lowerBound'] for variant in variants), 'of all variants')
             self.assertEqual(list(folder.rglob('*.cubin')), [], 'cubins are of a toolkit: they do not ship')
 
     def test_they_compute_every_operator_of_table_a1(self):
@@ -84,6 +86,13 @@ class Plans(CommandTest):
                     self.assertGreaterEqual(joined, chosen)
 
     def test_they_are_built_without_selecting(self):
+    def bound(self, folder):
+        """What explain says of the bound, and its figures."""
+        said = self.weft('explain', folder, '--json').json()
+        line = re.search('lower bound of all variants .*', self.weft('explain', folder).out).group()
+        self.assertIn(f"plan is {100 * (said['seconds'] / said['lowerBoundSeconds'] - 1):.1f}% above it", line)
+        return line, said['lowerBoundSeconds']
+
         for folder in shipped():
             before = {path: path.read_bytes() for path in folder.rglob('*') if path.is_file()}
             self.weft('emit', folder, '-o', 'built')
@@ -93,6 +102,8 @@ class Plans(CommandTest):
                 self.assertTrue(all(kernel['cubin'] for kernel in plan['kernels'] if kernel['source']))
             chosen = json.loads((folder / 'plan.json').read_text())
             for was, now in zip(chosen['kernels'], plan['kernels'], strict=True):
+            self.assertEqual(plan['lowerBoundSeconds'], chosen['lowerBoundSeconds'])
+            self.assertEqual(self.bound('built'), self.bound(folder))
                 for member in ('name', 'knobs', 'inputLayouts', 'outputLayouts', 'seconds', 'textHash', 'after'):
                     self.assertEqual(was[member], now[member], (folder.name, was['name'], member))
             self.assertEqual(sorted(note for note in plan['notes'] if not note.startswith('cubins: ')),

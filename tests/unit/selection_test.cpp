@@ -284,6 +284,37 @@ TEST_CASE("with pins, variants that are slower without or by their bound are not
   CHECK(byBound > 0);
 }
 
+TEST_CASE("the bound of several variants is the least of all, also where another variant has the best plan") {
+  std::mt19937_64 random(23);
+  int ofAnother = 0, skipped = 0;
+  for (int round = 0; round < 40; ++round) {
+    INFO("round " << round);
+    const HashedPrices prices(random());
+    std::vector<select::VariantProblem> variants;
+    for (int variant = 0; variant < 3; ++variant) variants.push_back({.problem = randomProblem(random), .options = everything()});
+    std::vector<Plan> bests;
+    for (select::VariantProblem &one : variants) {
+      bests.push_back(select::select(one.problem, prices, everything()).best());
+      if (round % 2) one.withoutPins = bests.back().seconds;  // then variants may be skipped
+    }
+    const Plan &best = std::ranges::min(bests, {}, &Plan::seconds), &lowest = std::ranges::min(bests, {}, &Plan::lowerBound);
+    const select::VariantSelections selections = select::selectVariants(variants, prices);
+    for (size_t v = 0; v < variants.size(); ++v) {
+      CHECK(selections.lowerBound <= bests[v].seconds * (1 + 1e-12));
+      skipped += selections.skipped[v];
+      if (selections.solved[v]) {
+        CHECK(selections.solved[v]->best().lowerBound == Approx(bests[v].lowerBound).epsilon(1e-12));  // each keeps its own
+        CHECK(selections.lowerBound <= bests[v].lowerBound);
+      }
+    }
+    if (round % 2) continue;
+    CHECK(selections.lowerBound == Approx(lowest.lowerBound).epsilon(1e-12));
+    ofAnother += lowest.lowerBound < 0.99 * best.lowerBound;
+  }
+  CHECK(ofAnother > 0);
+  CHECK(skipped > 0);
+}
+
 TEST_CASE("with pins, no variant is left out that has one of the plans to be compared") {
   std::mt19937_64 random(31);
   const select::Compared compared{.plans = 3, .within = 0.5};

@@ -74,8 +74,8 @@ std::string totalLine(const runtime::Plan &plan) {
                                  any ? all ? "measured" : "partly measured, partly modelled" : "modelled", plan.device);
   const bool isInParts = std::ranges::any_of(plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); });
   if (plan.lowerBoundSeconds > 0)
-    text += fmt::format("   lower bound {}{} {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
-                        isInParts ? " of whole kernels   plan in parts is" : "   plan is",
+    text += fmt::format("   lower bound of all variants {}{} {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),
+                        isInParts ? ", whole kernels   plan in parts is" : "   plan is",
                         (plan.predictedSeconds / plan.lowerBoundSeconds - 1) * 100);
   std::vector<int> inOrder(plan.kernels.size());
   std::iota(inOrder.begin(), inOrder.end(), 0);

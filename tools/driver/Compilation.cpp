@@ -438,6 +438,7 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, std::vect
   } catch (const Error &error) {
     throw Error(error.kind, error.what() + adviceOn(pins, proposed));
   }
+  result.lowerBound = selections.lowerBound;
   for (size_t v = 0; v < proposed.size(); ++v)
     if (selections.solved[v])
       result.variants.push_back({.proposed = std::move(proposed[v]), .selection = std::move(*selections.solved[v])});

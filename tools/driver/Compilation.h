@@ -90,6 +90,7 @@ struct Selected {
   VariantTimes skipped;                    ///< variants that were not searched, none of their plans with pins being as fast: what they take without
   std::vector<PinRegret> pins;
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
+  double lowerBound = 0;                   ///< seconds that no plan of any variant beats, those dropped for their memory among them
   size_t chosen = 0;                       ///< the variant that the artifact holds
   std::optional<select::Plan> chosenPath;  ///< its path, where measuring, parts or a limit of memory chose it
   bool branches = false;                   ///< its kernels may run at once (runtime::Plan::branches)

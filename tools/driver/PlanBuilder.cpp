@@ -55,7 +55,6 @@ public:
     addOffsets();
     result.plan.predictedSeconds = path.seconds;
     if (parts) takeRowsOfGaps(*parts->prices);
-    result.plan.lowerBoundSeconds = path.lowerBound;
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
     if (parts && parts->count > 1) runInParts(result, viewOf, *parts);

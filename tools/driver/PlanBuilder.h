@@ -28,7 +28,7 @@ struct PlannedKernels {
   std::vector<ChosenKernel> kernels;
 };
 
-/// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers, predicted time, lower bound.
+/// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers, predicted time.
 /// `free`: arguments may stand in the layout that their first reader wants. Throws Error(checkFailed) when the path
 /// reads a tensor in a layout that nothing produced: selection is broken then.
 /// `parts`, if any: the kernels around the largest temporary run in so many parts (PlanParts.h), or Error(unsupported) says why not.

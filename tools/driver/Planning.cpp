@@ -38,4 +38,10 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
   return planned;
 }
 
+PlannedKernels chosenPlan(const Compilation &compilation, const Selected &selected) {
+  PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
+  planned.plan.lowerBoundSeconds = selected.lowerBound;
+  return planned;
+}
+
 }  // namespace weft::driver

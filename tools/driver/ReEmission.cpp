@@ -183,12 +183,9 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
   entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, costModel.device()));
 }
 
-/// The bound is selection's: it holds for the model that selected, and no edit of the plan changes it.
+/// The bound is selection's, over all variants: it holds for the model that selected, and no edit of the plan changes it.
 double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices) {
-  if (artifact.plan.costModel != prices) return 0;
-  for (const json &variant : artifact.report.value("variants", json::array()))
-    if (variant.value("name", "") == artifact.plan.variant) return variant.value("lowerBound", 0.0);
-  return 0;
+  return artifact.plan.costModel == prices ? artifact.report.value("lowerBound", 0.0) : 0;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ void writeText(const CompileFlags &flags, const std::string &text) {
 
 int writeSelected(const Compilation &compilation, const Selected &selected, const CompileFlags &flags,
                   const std::string &architecture, Phase last, bool json) {
-  PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
+  PlannedKernels planned = chosenPlan(compilation, selected);
   if (last == Phase::lower) {
     writeText(flags, lowered(planned, architecture));
     return 0;

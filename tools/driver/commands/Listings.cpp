@@ -109,11 +109,12 @@ select::Statistics sumOf(const std::vector<SelectedVariant> &variants) {
 }
 
 /// How much of what was offered to the search was measured, what was modelled, and what was pruned by which rule.
-std::string evidenceOf(const select::Statistics &total, const select::Plan &plan) {
+/// `lowerBound`: of all variants.
+std::string evidenceOf(const select::Statistics &total, const select::Plan &plan, double lowerBound) {
   if (total.measured == 0) return "";
-  std::string text = fmt::format("{:.1f}% of the prices measured; plan {}, lower bound over what was priced {}, ratio {:.4f}\n",
+  std::string text = fmt::format("{:.1f}% of the prices measured; plan {}, lower bound over what was priced in all variants {}, ratio {:.4f}\n",
                                  100 * double(total.measured) / double(total.configurations), formatSeconds(plan.seconds),
-                                 formatSeconds(plan.lowerBound), plan.lowerBound > 0 ? plan.seconds / plan.lowerBound : 1);
+                                 formatSeconds(lowerBound), lowerBound > 0 ? plan.seconds / lowerBound : 1);
   if (total.unmeasuredKernels + total.modelledTransposes > 0)
     text += fmt::format("modelled for want of rows: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
                         formatCount(total.modelledTransposes));
@@ -134,7 +135,7 @@ std::string proof(const Selected &selected) {
 
 std::string selectionLine(const Selected &selected) {
   const select::Statistics total = sumOf(selected.variants);
-  const std::string evidence = evidenceOf(total, selected.path());
+  const std::string evidence = evidenceOf(total, selected.path(), selected.lowerBound);
   std::string dropped;
   for (const DroppedVariant &variant : selected.dropped)
     dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);

@@ -46,7 +46,7 @@ nlohmann::json toJson(const Selected &selected, int alternatives) {
   nlohmann::json pins = nlohmann::json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"variants", list}, {"alternatives", rivals}, {"pins", pins}};
+  return {{"variants", list}, {"lowerBound", selected.lowerBound}, {"alternatives", rivals}, {"pins", pins}};
 }
 
 double secondsOf(const SelectedVariant &variant) { return variant.fitted ? variant.fitted->seconds : variant.path().seconds; }
