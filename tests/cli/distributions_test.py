@@ -5,7 +5,7 @@ import xml.etree.ElementTree as xml
 
 import unittest
 
-from weft_command import TINY, CommandTest
+from weft_command import ROOT, TINY, CommandTest
 
 MEASURED = ['paper-encoder', '--dim', 'b=8', '--dim', 'j=512', '--stacking', 'three', '--attention', 'unfused']
 SVG = '{http://www.w3.org/2000/svg}'
@@ -30,9 +30,24 @@ class Distributions(CommandTest):
                 self.assertLessEqual(one['quartiles'], sorted(one['quartiles']))
         self.assertGreater(max(len(one['seconds']) for one in kernels.values()), 50)
         self.figures(found['kernels'])
+        self.coverage(found)
         again = {path.name: path.read_bytes() for path in (self.folder / 'figures').iterdir()}
         self.weft('explain', 'out', '--distributions', '-o', 'figures')
         self.assertEqual(again, {path.name: path.read_bytes() for path in (self.folder / 'figures').iterdir()})
+
+    def coverage(self, found):
+        """What ships is thinned, and text, data and figures say so; any other profile says how many rows it has."""
+        legal, rows = sum(one['legal'] for one in found['kernels']), sum(len(one['seconds']) + one['failed'] for one in found['kernels'])
+        self.assertEqual((found['coverage']['rows'], found['coverage']['legal'], found['coverage']['shipped']), (rows, legal, True))
+        self.assertGreater(legal, 100 * rows)
+        figures = [(self.folder / 'figures' / name).read_text() for name in ('contractions.svg', 'loops.svg', 'distributions.json')]
+        for text in (self.weft('explain', 'out', '--distributions').out, *figures):
+            self.assertRegex(text, "rows of [0-9,]+ of [0-9.,e+]+ legal configurations: the profile that ships keeps only the best rows of each kernel, "
+                                   'so slow tails are missing')
+            self.assertIn('--layouts 1000000 --layout-factor 1000000 --knobs 1', text)
+        own = self.weft('explain', 'out', '--distributions', '--profile', ROOT / 'profiles/h200/encoders.txt', '--json').json()['coverage']
+        self.assertFalse(own['shipped'])
+        self.assertRegex(own['note'], '^rows of [0-9,]+ of [0-9.,e+]+ legal configurations; the others are not shown$')
 
     def figures(self, kernels):
         """Two figures of as many violins as there are kernels, and every time in the data."""

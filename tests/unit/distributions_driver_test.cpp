@@ -75,17 +75,33 @@ TEST_CASE("one configuration still has a density") {
 
 TEST_CASE("a figure has one violin a kernel, and the marks") {
   const std::vector<Distribution> distributions{sample("scaled<softmax>", {1e-6, 2e-6, 9e-6}, 2e-6), sample("bias & relu", {3e-6, 4e-5})};
-  const std::string svg = drawViolins(distributions, "title", "cold L2");
+  const std::string svg = drawViolins(distributions, "title", {"cold L2", "rows of 5 of 7"});
   CHECK(isWellFormed(svg));
   CHECK(count(svg, "class=\"violin\"") == 2);
   CHECK(count(svg, "<circle class=\"chosen\"") == 2);  // one kernel and the legend
   CHECK(svg.find("scaled&lt;softmax&gt;") != std::string::npos);
   CHECK(svg.find("bias &amp; relu") != std::string::npos);
+  CHECK(svg.find("cold L2") < svg.find("rows of 5 of 7"));
+  CHECK(svg.find("rows of 5 of 7") != std::string::npos);
   CHECK(svg.find("(2.00x)") != std::string::npos);
   CHECK(svg.find("(not measured)") != std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
-  CHECK(svg == drawViolins(distributions, "title", "cold L2"));
-  CHECK(isWellFormed(drawViolins({}, "title", "")));
+  CHECK(svg == drawViolins(distributions, "title", {"cold L2", "rows of 5 of 7"}));
+  CHECK(isWellFormed(drawViolins({}, "title", {})));
+}
+
+TEST_CASE("what ships says that it keeps the rows near the best, other profiles say how many rows they have") {
+  Distribution one = sample("a", {1e-6, 2e-6}), other = sample("b", {1e-6});
+  one.legal = 40;
+  one.failed = 1;
+  other.legal = 2e9;
+  const RowCoverage own = coverageOf({one, other}, false), shipped = coverageOf({one, other}, true);
+  CHECK(own.lines() == std::vector<std::string>{"rows of 4 of 2.0e+09 legal configurations; the others are not shown"});
+  REQUIRE(shipped.lines().size() == 2);
+  CHECK(shipped.lines().front() ==
+        "rows of 4 of 2.0e+09 legal configurations: the profile that ships keeps only the best rows of each kernel, so slow tails are missing");
+  CHECK(shipped.lines().back().find("--layouts 1000000 --layout-factor 1000000 --knobs 1") != std::string::npos);
+  CHECK(toJson(shipped)["legal"] == 2e9 + 40);
 }
 
 TEST_CASE("csv marks the best and the chosen time once") {

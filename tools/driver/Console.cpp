@@ -21,6 +21,10 @@ std::string formatCount(int64_t count) {
   return digits;
 }
 
+std::string formatLargeCount(double count) {
+  return count < 1e6 ? formatCount(int64_t(count)) : fmt::format("{:.1e}", count);
+}
+
 Table::Table(std::vector<std::pair<std::string, Align>> columns) : columns(std::move(columns)) {}
 
 void Table::addRow(std::vector<std::string> cells) {

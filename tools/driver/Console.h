@@ -14,6 +14,8 @@ namespace weft::driver {
 
 /// "1,234,567".
 std::string formatCount(int64_t count);
+/// "1,234"; "2.3e+08" where nobody reads single digits.
+std::string formatLargeCount(double count);
 
 /// A table with aligned columns. The first row is the head; a cell longer than its column's limit is not cut, rows wrap
 /// nowhere: what is printed can be searched.

@@ -1,6 +1,9 @@
 // Rows of a profile as distributions; see Distributions.h.
 #include "tools/driver/Distributions.h"
 
+#include "passes/configure/Family.h"
+#include "tools/driver/Console.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +18,7 @@ bool isTimed(const ChosenKernel &chosen) {
   return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs) && !std::holds_alternative<TransposeKnobs>(chosen.configuration.knobs);
 }
 
-Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject, const ProfileKernel &rows) {
+Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject, const ProfileKernel &rows, const Device &device) {
   Distribution result{.kernel = chosen.kernel.name, .subject = subject.name,
                       .isContraction = chosen.kernel.operatorClass() == OperatorClass::contraction, .seconds = {},
                       .best = {}, .chosen = configurationLine(chosen.kernel, chosen.configuration), .chosenSeconds = {}};
@@ -35,12 +38,13 @@ Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &su
   }
   if (!result.chosenSeconds && chosen.cost.measured) result.chosenSeconds = chosen.cost.seconds;  // by the row of another layout of its form
   std::sort(result.seconds.begin(), result.seconds.end());
+  for (const ConfigurationSpace &space : everySpace(chosen.kernel, device)) result.legal += countConfigurations(chosen.kernel, space);
   return result;
 }
 
 }  // namespace
 
-std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels, const Profile &profile) {
+std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels, const Profile &profile, const Device &device) {
   std::vector<Distribution> list;
   std::map<std::string, size_t> known;
   for (const ChosenKernel &chosen : kernels) {
@@ -53,12 +57,28 @@ std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kerne
     }
     const auto rows = profile.kernels.find(hash);
     if (rows == profile.kernels.end()) continue;
-    Distribution distribution = distributionOf(chosen, subject, rows->second);
+    Distribution distribution = distributionOf(chosen, subject, rows->second, device);
     if (distribution.seconds.empty()) continue;
     known.emplace(hash, list.size());
     list.push_back(std::move(distribution));
   }
   return list;
+}
+
+RowCoverage coverageOf(const std::vector<Distribution> &distributions, bool isShipped) {
+  RowCoverage coverage{.isShipped = isShipped};
+  for (const Distribution &one : distributions) {
+    coverage.rows += one.seconds.size() + one.failed;
+    coverage.legal += one.legal;
+  }
+  return coverage;
+}
+
+std::vector<std::string> RowCoverage::lines() const {
+  const std::string counts = fmt::format("rows of {} of {} legal configurations", formatCount(int64_t(rows)), formatLargeCount(legal));
+  if (!isShipped) return {counts + "; the others are not shown"};
+  return {counts + ": the profile that ships keeps only the best rows of each kernel, so slow tails are missing",
+          "all layouts: weft profile MODEL --layouts 1000000 --layout-factor 1000000 --knobs 1, then explain --distributions --profile STORE"};
 }
 
 double quantile(const std::vector<double> &ascending, double fraction) {
@@ -76,9 +96,14 @@ nlohmann::json toJson(const Distribution &one) {
           {"seconds", one.seconds},
           {"slow", one.slow},
           {"failed", one.failed},
+          {"legal", one.legal},
           {"best", {{"configuration", one.best}, {"seconds", one.seconds.front()}}},
           {"chosen", {{"configuration", one.chosen}, {"seconds", one.chosenSeconds ? nlohmann::json(*one.chosenSeconds) : nlohmann::json()}}},
           {"quartiles", {quantile(one.seconds, 0.25), quantile(one.seconds, 0.5), quantile(one.seconds, 0.75)}}};
+}
+
+nlohmann::json toJson(const RowCoverage &coverage) {
+  return {{"rows", coverage.rows}, {"legal", coverage.legal}, {"shipped", coverage.isShipped}, {"note", fmt::format("{}", fmt::join(coverage.lines(), "; "))}};
 }
 
 std::string printCsv(const std::vector<Distribution> &distributions) {

@@ -13,7 +13,7 @@ namespace weft::driver {
 namespace {
 
 // Pixels.
-constexpr double labelWidth = 300, plotWidth = 620, rightMargin = 130, headHeight = 78, rowHeight = 44, halfViolin = 17, axisHeight = 44;
+constexpr double labelWidth = 300, plotWidth = 620, rightMargin = 130, titleHeight = 24, noteHeight = 16, legendHeight = 38, rowHeight = 44, halfViolin = 17, axisHeight = 44;
 constexpr double width = labelWidth + plotWidth + rightMargin;
 
 constexpr const char *style = R"(<style>
@@ -137,11 +137,14 @@ Density densityOf(const std::vector<double> &seconds, int points, double leastBa
   return density;
 }
 
-std::string drawViolins(const std::vector<Distribution> &distributions, const std::string &title, const std::string &protocol) {
+std::string drawViolins(const std::vector<Distribution> &distributions, const std::string &title, const std::vector<std::string> &notes) {
+  const double headHeight = titleHeight + noteHeight * double(notes.size()) + legendHeight;
   const double bottom = headHeight + rowHeight * double(distributions.size()), height = bottom + axisHeight;
   std::string text = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\">\n", width, height);
   text += style + fmt::format("<rect width=\"{:.0f}\" height=\"{:.0f}\" fill=\"white\"/>\n", width, height);
-  text += textAt(8, 22, title, "class=\"title\"") + textAt(8, 40, protocol, "class=\"note\"");
+  text += textAt(8, titleHeight - 2, title, "class=\"title\"");
+  for (size_t line = 0; line < notes.size(); ++line)
+    text += textAt(8, titleHeight + noteHeight * double(line + 1), notes[line], "class=\"note\"");
   if (distributions.empty()) return text + textAt(8, headHeight, "no kernel of this kind has measured rows") + "</svg>\n";
   const Scale scale = scaleOf(distributions);
   text += legend(headHeight - 14) + axis(scale, headHeight, bottom);

@@ -17,7 +17,7 @@ struct Density {
 };
 Density densityOf(const std::vector<double> &seconds, int points = 96, double leastBandwidth = 0.006);
 
-/// An SVG document; `title` and the protocol stand on top. Without distributions, a figure that says so.
-std::string drawViolins(const std::vector<Distribution> &distributions, const std::string &title, const std::string &protocol);
+/// An SVG document; `title` and the lines of `notes` stand on top. Without distributions, a figure that says so.
+std::string drawViolins(const std::vector<Distribution> &distributions, const std::string &title, const std::vector<std::string> &notes);
 
 }  // namespace weft::driver

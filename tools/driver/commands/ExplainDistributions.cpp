@@ -25,10 +25,10 @@ Profile profileFor(const std::string &file, const std::string &device) {
 }
 
 std::string tableOf(const std::vector<Distribution> &distributions) {
-  Table table({{"kernel", left}, {"timed as", left}, {"times", right}, {"slow", right}, {"failed", right}, {"best", right}, {"25%", right},
+  Table table({{"kernel", left}, {"timed as", left}, {"times", right}, {"of legal", right}, {"slow", right}, {"failed", right}, {"best", right}, {"25%", right},
                {"median", right}, {"75%", right}, {"worst", right}, {"chosen", right}, {"chosen/best", right}});
   for (const Distribution &one : distributions)
-    table.addRow({one.kernel, one.subject, std::to_string(one.seconds.size()), std::to_string(one.slow), std::to_string(one.failed),
+    table.addRow({one.kernel, one.subject, std::to_string(one.seconds.size()), formatLargeCount(one.legal), std::to_string(one.slow), std::to_string(one.failed),
                   formatSeconds(one.seconds.front()), formatSeconds(quantile(one.seconds, 0.25)), formatSeconds(quantile(one.seconds, 0.5)),
                   formatSeconds(quantile(one.seconds, 0.75)), formatSeconds(one.seconds.back()),
                   one.chosenSeconds ? formatSeconds(*one.chosenSeconds) : "-",
@@ -51,13 +51,20 @@ std::vector<Distribution> ofKind(const std::vector<Distribution> &all, bool cont
   return list;
 }
 
-void writeFigures(const std::vector<Distribution> &all, const std::string &model, const std::string &protocol, const json &data, const std::string &folder) {
+void writeFigures(const std::vector<Distribution> &all, const std::string &model, const std::string &protocol, bool isShipped, const json &data,
+                  const std::string &folder) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) throw Error::badInput("{}: {}", folder, failure.message());
   const auto path = [&](const char *name) { return (std::filesystem::path(folder) / name).string(); };
-  writeFile(path("contractions.svg"), drawViolins(ofKind(all, true), model + ": contractions over layouts and algorithms", protocol));
-  writeFile(path("loops.svg"), drawViolins(ofKind(all, false), model + ": fused kernels over layouts and configurations", protocol));
+  const auto draw = [&](const char *name, bool contractions, const std::string &what) {
+    const std::vector<Distribution> shown = ofKind(all, contractions);
+    std::vector<std::string> notes = coverageOf(shown, isShipped).lines();
+    notes.insert(notes.begin(), protocol);
+    writeFile(path(name), drawViolins(shown, model + ": " + what, notes));
+  };
+  draw("contractions.svg", true, "contractions over layouts and algorithms");
+  draw("loops.svg", false, "fused kernels over layouts and configurations");
   writeFile(path("distributions.json"), data.dump(2) + "\n");
   writeFile(path("distributions.csv"), printCsv(all));
 }
@@ -68,7 +75,8 @@ Explanation explainDistributions(const runtime::Artifact &artifact, const std::s
                                  const CostModel &costModel, const std::string &output) {
   const Profile profile = profileFor(profileFile, costModel.device().name);
   const Replanned replanned = replan(artifact, costModel, folder);
-  const std::vector<Distribution> all = distributionsOf(replanned.planned.kernels, profile);
+  const std::vector<Distribution> all = distributionsOf(replanned.planned.kernels, profile, costModel.device());
+  const RowCoverage coverage = coverageOf(all, profileFile.empty());
   json list = json::array();
   for (const Distribution &one : all) list.push_back(toJson(one));
   std::vector<std::string> without;
@@ -76,11 +84,11 @@ Explanation explainDistributions(const runtime::Artifact &artifact, const std::s
     if (!isView(kernel) && !kernel.measured && kernel.family != "transpose") without.push_back(kernel.name);
   const std::string model = fmt::format("{} ({})", artifact.plan.model, artifact.plan.variant);
   const json data = {{"model", artifact.plan.model}, {"variant", artifact.plan.variant}, {"device", profile.device},
-                     {"protocol", protocolOf(profile)}, {"kernels", list}, {"modelled", without}};
-  std::string text = tableOf(all) + protocolOf(profile) + "\n";
+                     {"protocol", protocolOf(profile)}, {"coverage", toJson(coverage)}, {"kernels", list}, {"modelled", without}};
+  std::string text = fmt::format("{}{}\n{}\n", tableOf(all), protocolOf(profile), fmt::join(coverage.lines(), "\n"));
   if (!without.empty()) text += fmt::format("modelled, so without a distribution: {}\n", fmt::join(without, ", "));
   if (!output.empty()) {
-    writeFigures(all, model, protocolOf(profile), data, output);
+    writeFigures(all, model, protocolOf(profile), coverage.isShipped, data, output);
     text += fmt::format("written to {}: contractions.svg, loops.svg, distributions.json, distributions.csv\n", output);
   }
   return {.text = text, .json = data};

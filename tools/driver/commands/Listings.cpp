@@ -19,11 +19,6 @@ json fusionJson(const FusionRecord &record) {
           {"detail", record.detail},   {"savedBytes", record.savedBytes}};
 }
 
-/// "1,234"; "2.3e+08" where nobody reads single digits.
-std::string formatLargeCount(double count) {
-  return count < 1e6 ? formatCount(int64_t(count)) : fmt::format("{:.1e}", count);
-}
-
 select::Problem problemOf(ProposedVariant &variant) {
   mlir::Operation &graph = variant.module->getBody()->front();
   return toProblem(&graph, variant.rewrites, variant.fusions);
