@@ -10,6 +10,9 @@
 
 namespace weft {
 
+/// The bit pattern of a float.
+__device__ __forceinline__ unsigned bitsOf(float value) { return __builtin_bit_cast(unsigned, value); }
+
 __device__ __forceinline__ constexpr int rowInFragment(int e) { return e / 2 % 2 * 8; }
 __device__ __forceinline__ constexpr int columnInFragment(int e) { return e / 4 * 8 + e % 2; }
 

@@ -2,7 +2,8 @@
 // over the fragments of a warp by shuffles, then over all warps of the grid that meet the same columns or rows, a strip.
 //
 // Every warp leaves its partial sums of a strip in device memory; the last one to arrive adds those of all, whichever it is, in an
-// order that does not depend on it, so that results are reproducible bit by bit.
+// order that does not depend on it, so that results are reproducible bit by bit. Nothing orders a sum before its warp's arrival: a
+// word of zero says that it is still on its way, and whoever has added a strip leaves zeros for the next launch.
 #pragma once
 
 #include "weft/fragment.cuh"
@@ -15,6 +16,24 @@ namespace weft::ptx {
 
 /// All lanes of the warp have come so far, and see what the others wrote before.
 __device__ __forceinline__ void warpBarrier() { __syncwarp(); }
+/// Counts an arrival and returns how many came before; the one that finds `last` sets the counter back to zero. Orders nothing: a
+/// fence would wait for all that the multiprocessor has on its way, thousands of cycles beside copies.
+__device__ __forceinline__ unsigned count(unsigned *counter, unsigned last) {
+  unsigned before;
+  asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(last) : "memory");
+  return before;
+}
+/// Words that warps of other blocks read in this launch, each for itself; four of them 16-byte aligned.
+__device__ __forceinline__ void leaveForGrid(unsigned *to, unsigned word) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
+}
+__device__ __forceinline__ void leaveForGrid(unsigned *to, const unsigned (&words)[4]) {
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
+__device__ __forceinline__ void findOfGrid(unsigned (&words)[4], const unsigned *from) {
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "l"(from) : "memory");
+}
 /// What a lane of the warp holds.
 __device__ __forceinline__ unsigned fromLane(unsigned value, int lane) { return __shfl_sync(~0u, value, lane); }
 
@@ -80,41 +99,73 @@ struct FragmentRowSums {
   }
 };
 
+/// How a partial sum is left: never as zero, which would be a NaN that no addition makes.
+__device__ __forceinline__ unsigned wordOf(float sum) {
+  const unsigned word = ~bitsOf(sum);
+  return word == 0 ? ~0x7fffffffu : word;
+}
+__device__ __forceinline__ float sumOf(unsigned word) { return ptx::floatFromBits(~word); }
+
 /// Device memory of a kernel: `slots` partial sums of each of `strips` strips of `width` columns or rows, and who has arrived.
-/// A module's own, so one launch of it at a time; counters are zero at load and again after every launch.
+/// A module's own, so one launch of it at a time; all zero at load and again after every launch.
 template <int stripCount, int slotCount, int elements> struct alignas(16) StripPartials {
   static constexpr int strips = stripCount, slots = slotCount, width = elements;
-  float of[strips][slots][width];
+  unsigned of[strips][slots][width];
   unsigned arrived[strips];
 };
 
-/// Adds all partial sums of a strip and hands each to `store(place in the strip, sum)`. All lanes of the warp take part: a lane takes
-/// four neighbours of every so manieth slot.
-template <typename Partials, typename Store>
-__device__ __forceinline__ void addStrip(const Partials &partials, int strip, const Store &store) {
-  constexpr int quads = Partials::width / 4, stride = quads <= 4 ? 4 : quads <= 8 ? 8 : 16, sharing = 32 / stride, inFlight = 8;
+/// Adds all partial sums of a strip, of `count` sums side by side, and hands each to `store(which, place in the strip, sum)`. All lanes
+/// of the warp take part: a lane takes four neighbours of every so manieth slot, `most` words at once.
+template <int most, int count, typename Partials, typename Store>
+__device__ __forceinline__ void addStrips(Partials *const (&partials)[count], int strip, const Store &store) {
+  constexpr int quads = Partials::width / 4, stride = quads <= 4 ? 4 : quads <= 8 ? 8 : 16, sharing = 32 / stride;
+  constexpr int inFlight = most / 4 < count ? 1 : most / 4 / count > 8 ? 8 : most / 4 / count;
   static_assert(Partials::width % 4 == 0 && quads <= stride, "a strip is as wide as a warp reads at once");
   const int lane = threadIdx.x % 32, quad = lane % stride, first = quad < quads ? lane / stride : Partials::slots;
-  float sum[4] = {};
+  float sum[count][4] = {};
 #pragma unroll 1
   for (int from = first; from < Partials::slots; from += sharing * inFlight) {
-    float values[inFlight][4];
+    unsigned words[inFlight][count][4];
+    const auto forEach = [&](const auto &visit) {
 #pragma unroll
-    for (int n = 0; n < inFlight; ++n)
-      if (from + n * sharing < Partials::slots) ptx::loadFromGrid(values[n], &partials.of[strip][from + n * sharing][quad * 4]);
+      for (int n = 0; n < inFlight; ++n)
 #pragma unroll
-    for (int n = 0; n < inFlight; ++n)
-      if (from + n * sharing < Partials::slots)
+        for (int which = 0; which < count; ++which)
+          if (const int slot = from + n * sharing; slot < Partials::slots) visit(words[n][which], which, &partials[which]->of[strip][slot][quad * 4]);
+    };
+    bool isAnyOnItsWay;
+    do {
+      isAnyOnItsWay = false;
+      forEach([](unsigned (&own)[4], int, const unsigned *at) { ptx::findOfGrid(own, at); });
+      forEach([&](const unsigned (&own)[4], int, const unsigned *) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) sum[e] += values[n][e];
+        for (int e = 0; e < 4; ++e) isAnyOnItsWay |= own[e] == 0;
+      });
+    } while (isAnyOnItsWay);
+    forEach([&](const unsigned (&own)[4], int which, unsigned *at) {
+      const unsigned none[4] = {};
+      ptx::leaveForGrid(at, none);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum[which][e] += sumOf(own[e]);
+    });
   }
 #pragma unroll
   for (int mask = stride; mask < 32; mask *= 2)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) sum[e] += ptx::shuffleXor(sum[e], mask);
+    for (int which = 0; which < count; ++which)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum[which][e] += ptx::shuffleXor(sum[which][e], mask);
   if (lane >= quads) return;
 #pragma unroll
-  for (int e = 0; e < 4; ++e) store(quad * 4 + e, sum[e]);
+  for (int which = 0; which < count; ++which)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) store(which, quad * 4 + e, sum[which][e]);
+}
+/// The same of one sum: store(place in the strip, sum).
+template <typename Partials, typename Store>
+__device__ __forceinline__ void addStrip(Partials &partials, int strip, const Store &store) {
+  Partials *const one[1] = {&partials};
+  addStrips<32>(one, strip, [&](int, int element, float sum) { store(element, sum); });
 }
 
 }  // namespace weft

@@ -67,10 +67,9 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
 template <typename Types, Product product, Tile tile, bool isServed = false, typename Finish>
 __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish) {
   using P = Plan<product, tile>;
-  constexpr int bothConsumers = 2 * warpgroup, turnOf = 4;
+  constexpr int bothConsumers = 2 * warpgroup;
   const bool isSpeaker = threadIdx.x % warpgroup == 0;
-  const int firstRow = tile.isPingPong ? 0 : consumer * P::rowBlocks * 64;
-  const int stride = (tile.isPingPong ? 2 : 1) * nextTile<tile>();
+  const TilesOfConsumer<product, tile> tiles(consumer);
   RingPlace<tile.stages> place;
   Staging<product, tile, Finish::tensors> staging{shared.staging(consumer), shared.panelLoaded(consumer), consumer};
   const Parts<product, tile> parts{shared.parts(consumer), shared.partsLanded(consumer)};
@@ -79,9 +78,8 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     arriveAt(turnOf, bothConsumers);
     place.skip(P::slices);
   }
-  const int first = firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0);
-  for (int index = first; index < P::tiles; index += stride) {
-    const Panels<product, tile> panels{tileStart<product, tile>(index), firstRow};
+  for (int index = tiles.first; index < P::tiles; index += tiles.stride) {
+    const Panels<product, tile> panels{tileStart<product, tile>(index), tiles.firstRow};
     if constexpr (Finish::readsPanel && !isServed)
       if (isSpeaker) requestPanels(staging, panels, finish.panel.tensor.map);
     VectorOfTile<product, tile, typename Finish::VectorInput> vector;
@@ -91,7 +89,7 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
     if constexpr (isServed)
       if (isSpeaker) freePanels(shared.panelsFree(consumer));
-    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, firstRow, isSpeaker);
+    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, tiles.firstRow, isSpeaker);
     if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
     if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
@@ -99,9 +97,9 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
     storeSums(sums, c, panels, staging, vector, totals, finish);
-    if constexpr (Finish::SumOutputs::count > 0) totals.template leave<Finish::readsPanel>(finish.sums, panels, staging.start, consumer);
+    if constexpr (Finish::SumOutputs::count > 0)
+      leaveSums<areSumsServed<product, tile, typename Finish::SumOutputs>, Finish::readsPanel>(totals, finish.sums, panels, staging, index == tiles.first, tiles.isLast(index));
   }
-  finishSums<product, tile>(finish.sums, first, stride, firstRow);
   if (isSpeaker) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
@@ -136,15 +134,18 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   if constexpr (tile.splits > 1) arriveAtCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
+  constexpr bool areSumsServed = hopper::areSumsServed<product, tile, SumOutputs>;
   constexpr bool isServed = Out::readsPanel && P::areAllByEngine && tile.splits == 1;
   if (role == 0) {
-    lowerRegisters<P::producerRegisters>();
+    lowerRegisters<areSumsServed ? producerRegistersBesideSums : P::producerRegisters>();
     if (!P::areAllByEngine || threadIdx.x == 0) produce<product, tile>(shared, a, b, memory);
     if constexpr (isServed)
       if (threadIdx.x == 32) servePanels<Out::tensors>(shared, panel.tensor.map);
+    if constexpr (areSumsServed)
+      if (threadIdx.x >= 64) serveSums<product, tile>(sums, __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
-    raiseRegisters<P::consumerRegisters>();
+    raiseRegisters<areSumsServed ? consumerRegistersBesideSums : P::consumerRegisters>();
     consume<ElementsOf<T>, product, tile, isServed>(shared, c, role - 1, Out{panel, vector, output, sums, epilogue});
   }
 }

@@ -25,6 +25,14 @@ struct Unchanged {
 };
 template <typename Epilogue> constexpr bool isUnchanged = false;
 template <> constexpr bool isUnchanged<Unchanged> = true;
+/// An epilogue that loads operands or stores results itself: it is to be called once a fragment.
+template <typename Epilogue> struct ByThreads {
+  const Epilogue &epilogue;
+  template <typename... Arguments> __device__ __forceinline__ void operator()(Arguments &...arguments) const { epilogue(arguments...); }
+};
+template <typename Epilogue> ByThreads(const Epilogue &) -> ByThreads<Epilogue>;
+template <typename Epilogue> constexpr bool isByThreads = false;
+template <typename Epilogue> constexpr bool isByThreads<ByThreads<Epilogue>> = true;
 
 /// The panels of 64 x 64 elements of C that a consumer makes of a tile, in the order in which it stores them. Where blocks
 /// share a tile each finishes every so manieth panel, beginning with that of its rank; a turn is one of those.
@@ -185,7 +193,25 @@ struct NoSums {
 template <Product product, Tile tile, typename Outputs> struct TotalsOfTile {
   struct Values {};
 };
-template <Product product, Tile tile> __device__ __forceinline__ void finishSums(const NoSums &, int, int, int) {}
+/// Whether warps of the producers join the sums of tiles, which takes registers that many accumulators do not leave.
+template <Product product, Tile tile, typename Outputs>
+constexpr bool areSumsServed = Outputs::count > 0 && Plan<product, tile>::areAllByEngine && Plan<product, tile>::sums <= 128;
+constexpr int consumerRegistersBesideSums = 208, producerRegistersBesideSums = 504 - 2 * consumerRegistersBesideSums;
+
+/// How fast an epilogue may go: a few elements at once, each of which waits for one of those before it. Instructions that come faster
+/// than every fourth cycle take their time from the products of the other consumer, up to a cycle each (bench/RESULTS.md, "instructions
+/// beside products"). The compiler knows of no products, and interleaves as many elements as fit its registers unless they depend on
+/// each other; so they do, by bits that are zero, which it does not know either.
+template <bool isPaced> struct Pace {};
+template <> struct Pace<true> {
+  static constexpr int atOnce = 4;
+  unsigned zero, before[atOnce] = {};
+  __device__ __forceinline__ Pace() {
+    asm volatile("mov.u32 %0, %%nsmid;" : "=r"(zero));
+    zero >>= 16;  // no machine has as many multiprocessors
+  }
+  __device__ __forceinline__ float after(float value, int of) const { return ptx::floatFromBits(bitsOf(value) | (before[of] & zero)); }
+};
 
 /// What becomes of the sums: the epilogue with what it reads and makes beside them.
 template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsOut, typename Function> struct Finish {
@@ -195,6 +221,8 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsO
   static constexpr bool readsPanel = PanelIn::isRead, readsVector = VectorIn::isRead, writesPanel = PanelOut::isWritten;
   static constexpr bool isUnchanged = hopper::isUnchanged<Function>;
   static constexpr int tensors = writesPanel ? 2 : 1;  // of C's shape that leave
+  /// Beside the products of another tile: those that wait for panels, or sum, have pauses enough, and lose by more.
+  static constexpr bool goesTooFast = !isUnchanged && !readsPanel && SumsOut::count == 0 && !isByThreads<Function>;
 
   PanelIn panel;
   VectorIn vector;
@@ -215,6 +243,37 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsO
     else if constexpr (readsPanel) call(ofPanel);
     else if constexpr (readsVector) call(ofVector);
     else call();
+  }
+  /// The same, some elements after the others. An epilogue computes every element by itself, so of each call the compiler keeps what
+  /// belongs to the elements that are taken from it.
+  template <typename Summed>
+  __device__ __forceinline__ void operator()(Pace<true> &pace, float (&values)[8], const float (&ofPanel)[8], const float (&ofVector)[8],
+                                             float (&second)[8], Summed &summed, const Fragment &fragment) const {
+    float results[8];
+#pragma unroll
+    for (int from = 0; from < 8; from += Pace<true>::atOnce) {
+      float own[8], ownSecond[8];
+      Summed ownSummed;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) own[e] = e / Pace<true>::atOnce * Pace<true>::atOnce == from ? pace.after(values[e], e - from) : values[e];
+      (*this)(own, ofPanel, ofVector, ownSecond, ownSummed, fragment);
+#pragma unroll
+      for (int e = from; e < from + Pace<true>::atOnce; ++e) {
+        results[e] = own[e];
+        pace.before[e - from] = bitsOf(own[e]);
+        if constexpr (writesPanel) second[e] = ownSecond[e];
+        if constexpr (SumsOut::count > 0)
+#pragma unroll
+          for (int sum = 0; sum < SumsOut::count; ++sum) summed.of[sum][e] = ownSummed.of[sum][e];
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < 8; ++e) values[e] = results[e];
+  }
+  template <typename Summed>
+  __device__ __forceinline__ void operator()(Pace<false> &, float (&values)[8], const float (&ofPanel)[8], const float (&ofVector)[8],
+                                             float (&second)[8], Summed &summed, const Fragment &fragment) const {
+    (*this)(values, ofPanel, ofVector, second, summed, fragment);
   }
 };
 
@@ -247,8 +306,8 @@ __device__ __forceinline__ void putFragment(const float (&values)[8], const Frag
 }
 
 /// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from.
-template <Product product, bool isByEngine, typename T, typename Summed, typename Finish>
-__device__ __forceinline__ void finishFragment(float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
+template <Product product, bool isByEngine, typename Pace, typename T, typename Summed, typename Finish>
+__device__ __forceinline__ void finishFragment(Pace &pace, float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
                                                SharedAddress row, T *c, const Finish &finish) {
   float ofPanel[8], second[8];
   if constexpr (Finish::readsPanel && isByEngine) {
@@ -261,7 +320,7 @@ __device__ __forceinline__ void finishFragment(float (&values)[8], const float (
     for (int e = 0; e < 8; ++e)
       ofPanel[e] = isInC<product>(fragment, e) ? widen(finish.panel.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
   }
-  finish(values, ofPanel, ofVector, second, summed, fragment);
+  finish(pace, values, ofPanel, ofVector, second, summed, fragment);
   putFragment<product, isByEngine>(values, fragment, row, c);
   if constexpr (Finish::writesPanel) putFragment<product, isByEngine>(second, fragment, row + panelBytes, finish.output.tensor.elements);
 }
@@ -274,8 +333,8 @@ __device__ __forceinline__ void storePanel(const Panels<product, tile> &panels, 
 }
 
 /// Applies the epilogue to the sums and puts them into a panel's buffer.
-template <Product product, Tile tile, typename T, typename Finish>
-__device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
+template <Product product, Tile tile, typename Pace, typename T, typename Finish>
+__device__ __forceinline__ void finishPanel(Pace &pace, Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
                                             SharedAddress buffer, const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
                                             TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
   const int panel = panels.ofTurn(turn), warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32, stagingRow = warp * 16 + lane % 16;
@@ -295,9 +354,9 @@ __device__ __forceinline__ void finishPanel(Sums<product, tile> &sums, Tensor<T>
     float ofVector[8];
     vector.fragment(turn, step, ofVector);
     typename TotalsOfTile<product, tile, typename Finish::SumOutputs>::Values summed;
-    if constexpr (!product.isByEngine) finishFragment<product, false>(values, ofVector, summed, fragment, row, c.elements, finish);
-    else if (isByEngine) finishFragment<product, true>(values, ofVector, summed, fragment, row, c.elements, finish);
-    else finishFragment<product, false>(values, ofVector, summed, fragment, row, c.elements, finish);
+    if constexpr (!product.isByEngine) finishFragment<product, false>(pace, values, ofVector, summed, fragment, row, c.elements, finish);
+    else if (isByEngine) finishFragment<product, true>(pace, values, ofVector, summed, fragment, row, c.elements, finish);
+    else finishFragment<product, false>(pace, values, ofVector, summed, fragment, row, c.elements, finish);
     if constexpr (Finish::SumOutputs::count > 0) totals.add(turn, step, summed.of, fragment);
   }
 }
@@ -311,6 +370,7 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
   using P = Panels<product, tile>;
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
+  Pace<tile.isPingPong && product.isByEngine && Finish::goesTooFast> pace;
 #pragma unroll
   for (int from = 0; from < P::turns; from += together) {
     if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;
@@ -321,15 +381,15 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
     };
     if (!Finish::readsPanel && product.isByEngine) {
       if (threadIdx.x % warpgroup == 0) waitForStoresToRead<inFlight / together - 1>();
-      synchronize(1 + staging.consumer, warpgroup);
+      synchronize(ownThreads + staging.consumer, warpgroup);
     }
     forEachPanel([&](int turn, int panel) {
       if constexpr (Finish::readsPanel) wait(staging.barrier(panel), staging.parity(panel));
-      finishPanel(sums, c, panels, turn, staging.buffer(panel), vector, totals, finish);
+      finishPanel(pace, sums, c, panels, turn, staging.buffer(panel), vector, totals, finish);
     });
     if constexpr (product.isByEngine) {
       fenceForAsync();
-      synchronize(1 + staging.consumer, warpgroup);
+      synchronize(ownThreads + staging.consumer, warpgroup);
     }
     if (threadIdx.x % warpgroup > 0) continue;
     forEachPanel([&](int, int panel) {

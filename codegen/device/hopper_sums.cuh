@@ -65,8 +65,10 @@ template <Product product, Tile tile, bool isOfRows> struct TotalOfTile;
 template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
   using P = Panels<product, tile>;
   using Shape = SumShape<product, tile>;
+  using Partials = ColumnPartials<product, tile>;
   PanelColumnSums panel;
   float total[P::across][2] = {};
+  float gathered[4];
 
   __device__ __forceinline__ void add(int turn, int step, const float (&values)[8], const Fragment &fragment) {
     panel.add<product.m % tile.m != 0>(step, values, fragment, product.m);
@@ -79,25 +81,30 @@ template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
     for (int across = 0; across < P::across; ++across)
       storePair(totals + (warp * tile.n + across * 64 + PanelColumnSums::columnOf(threadIdx.x % 32)) * 4, total[across][0], total[across][1]);
   }
-  __device__ __forceinline__ static int strip(const P &panels) { return Shape::tileN(panels.at) * warpsOfConsumer + threadIdx.x % warpgroup / 32; }
-  /// Those of all warps, in their order.
-  template <typename Partials> __device__ __forceinline__ void leave(Partials &partials, const P &panels, SharedAddress totals) {
+  __device__ __forceinline__ static int strip(const P &panels, int warp) { return Shape::tileN(panels.at) * warpsOfConsumer + warp; }
+  /// Adds those of all warps, in their order.
+  __device__ __forceinline__ void gather(SharedAddress totals) {
     const int first = threadIdx.x % warpgroup / 32 * Shape::columns + threadIdx.x % 32 * 4;
     if (threadIdx.x % 32 >= Shape::columns / 4) return;
-    Vec<float, 4> sum;
-    loadSums(sum.at, totals + first * 4);
+    loadSums(gathered, totals + first * 4);
 #pragma unroll
     for (int warp = 1; warp < warpsOfConsumer; ++warp) {
       float others[4];
       loadSums(others, totals + (warp * tile.n + first) * 4);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) sum.at[e] += others[e];
+      for (int e = 0; e < 4; ++e) gathered[e] += others[e];
     }
-    storeVector<4>(&partials.of[strip(panels)][Shape::consumerM(panels)][threadIdx.x % 32 * 4], sum);
+  }
+  __device__ __forceinline__ void leave(Partials &partials, const P &panels) const {
+    unsigned words[4];
+#pragma unroll
+    for (int e = 0; e < 4; ++e) words[e] = wordOf(gathered[e]);
+    if (threadIdx.x % 32 < Shape::columns / 4)
+      ptx::leaveForGrid(&partials.of[strip(panels, threadIdx.x % warpgroup / 32)][Shape::consumerM(panels)][threadIdx.x % 32 * 4], words);
   }
   /// Where an element of the strip lies in C, and how many there are.
-  __device__ __forceinline__ static int place(const P &panels, int element) {
-    return panels.at.n + threadIdx.x % warpgroup / 32 * Shape::columns + element;
+  __device__ __forceinline__ static int place(const P &panels, int warp, int element) {
+    return panels.at.n + warp * Shape::columns + element;
   }
   static constexpr Offset extent = product.n;
 };
@@ -105,6 +112,7 @@ template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
 template <Product product, Tile tile> struct TotalOfTile<product, tile, true> {
   using P = Panels<product, tile>;
   using Shape = SumShape<product, tile>;
+  using Partials = RowPartials<product, tile>;
   static constexpr int rowBlocks = Plan<product, tile>::rowBlocks;
   FragmentRowSums total[rowBlocks];
 
@@ -112,21 +120,23 @@ template <Product product, Tile tile> struct TotalOfTile<product, tile, true> {
     total[turn / P::across].template add<product.n % tile.n != 0>(values, fragment, product.n);
   }
   __device__ __forceinline__ void share(SharedAddress) const {}
-  __device__ __forceinline__ static int strip(const P &panels) { return Shape::consumerM(panels) * warpsOfConsumer + threadIdx.x % warpgroup / 32; }
+  __device__ __forceinline__ void gather(SharedAddress) const {}
+  __device__ __forceinline__ static int strip(const P &panels, int warp) { return Shape::consumerM(panels) * warpsOfConsumer + warp; }
   /// Of the four lanes that know a row's sum, each leaves that of another block or half.
-  template <typename Partials> __device__ __forceinline__ void leave(Partials &partials, const P &panels, SharedAddress) {
+  __device__ __forceinline__ void leave(Partials &partials, const P &panels) {
+    static_assert(rowBlocks <= 2, "a lane has one sum to leave");
     const int lane = threadIdx.x % 32;
-    float *to = partials.of[strip(panels)][Shape::tileN(panels.at)];
+    float own = 0;
 #pragma unroll
     for (int block = 0; block < rowBlocks; ++block) {
       total[block].join();
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        if (lane % 4 == block * 2 + half) to[block * 16 + half * 8 + lane / 4] = total[block].of[half];
+      for (int half = 0; half < 2; ++half) own = lane % 4 == block * 2 + half ? total[block].of[half] : own;
     }
+    if (lane % 4 < 2 * rowBlocks) ptx::leaveForGrid(&partials.of[strip(panels, threadIdx.x % warpgroup / 32)][Shape::tileN(panels.at)][lane % 4 * 8 + lane / 4], wordOf(own));
   }
-  __device__ __forceinline__ static int place(const P &panels, int element) {
-    return panels.at.m + panels.firstRow + element / 16 * 64 + threadIdx.x % warpgroup / 32 * 16 + element % 16;
+  __device__ __forceinline__ static int place(const P &panels, int warp, int element) {
+    return panels.at.m + panels.firstRow + element / 16 * 64 + warp * 16 + element % 16;
   }
   static constexpr Offset extent = product.m;
 };
@@ -153,25 +163,30 @@ template <Product product, Tile tile, typename First, typename... Rest> struct T
     visit(first, outputs.first, place);
     rest.forEach(outputs.rest, visit, place + (First::Partials::isOfRows ? 0 : SumShape<product, tile>::totalBytes));
   }
-  /// Once a tile, behind its last panel: leaves the partial sums. isRequested: the copy engine will bring panels into the buffer.
-  template <bool isRequested>
-  __device__ __forceinline__ void leave(const Outputs &outputs, const Panels<product, tile> &panels, SharedAddress buffer, int consumer) {
+  /// Once a tile, behind its last panel: leaves the partial sums. isRequested: the copy engine will bring panels into the buffers. Totals
+  /// pass through the buffer whose panel is the longest on its way: who waited for the last would wait for hundreds of cycles.
+  template <bool isRequested, int tensors>
+  __device__ __forceinline__ void leave(const Outputs &outputs, const Panels<product, tile> &panels, const Staging<product, tile, tensors> &staging) {
     static_assert(Outputs::columns * SumShape<product, tile>::totalBytes <= panelBytes, "the totals of all warps fit one panel");
+    using Ring = Staging<product, tile, tensors>;
+    const SharedAddress buffer = staging.buffer(0);
     if constexpr (Outputs::columns > 0) {
-      if (threadIdx.x % warpgroup == 0) waitForStoresToRead<0>();
-      synchronize(1 + consumer, warpgroup);
+      constexpr bool isAnotherLeaving = product.isByEngine && Ring::turnsInFlight >= 2 * Ring::together;
+      if (threadIdx.x % warpgroup == 0) waitForStoresToRead<isAnotherLeaving ? 1 : 0>();
+      synchronize(ownThreads + staging.consumer, warpgroup);
       forEach(outputs, [&](auto &total, const auto &, int place) { total.share(buffer + place); });
-      synchronize(1 + consumer, warpgroup);
+      synchronize(ownThreads + staging.consumer, warpgroup);
+      forEach(outputs, [&](auto &total, const auto &, int place) { total.gather(buffer + place); });
+      if constexpr (isRequested) {
+        fenceForAsync();  // ahead of the stores below, for which it would wait
+        synchronize(ownThreads + staging.consumer, warpgroup);
+      }
     }
-    forEach(outputs, [&](auto &total, const auto &output, int place) { total.leave(*output.partials, panels, buffer + place); });
-    if constexpr (Outputs::columns > 0 && isRequested) {
-      fenceForAsync();
-      synchronize(1 + consumer, warpgroup);
-    }
+    forEach(outputs, [&](auto &total, const auto &output, int) { total.leave(*output.partials, panels); });
   }
 };
 
-/// visit(output) of all that are of rows, or of columns.
+/// visit(output) of all that are of rows, or of columns, in their order.
 template <bool isOfRows, typename Visit> __device__ __forceinline__ void forEachSum(const SumOutputs<> &, const Visit &) {}
 template <bool isOfRows, typename First, typename... Rest, typename Visit>
 __device__ __forceinline__ void forEachSum(const SumOutputs<First, Rest...> &outputs, const Visit &visit) {
@@ -179,44 +194,82 @@ __device__ __forceinline__ void forEachSum(const SumOutputs<First, Rest...> &out
   forEachSum<isOfRows>(outputs.rest, visit);
 }
 
-/// Stores the sums of rows, or of columns, of the strips that are whole once this warp has arrived for its tiles: `first` and every
-/// `stride`-th behind it, which lanes arrive for side by side. One arrival serves all sums, at the counter of the first.
-template <bool isOfRows, Product product, Tile tile, typename Outputs>
-__device__ __forceinline__ void finishStrips(const Outputs &outputs, int first, int stride, int firstRow) {
-  using P = Plan<product, tile>;
+constexpr int wordsBesideSums = 64;  // partial sums that a lane has on their way
+
+/// The sums of rows, or of columns. One arrival serves all of them, at the counter of the first.
+template <bool isOfRows, Product product, Tile tile, typename Outputs> struct StripsOf {
   using Total = TotalOfTile<product, tile, isOfRows>;
-  const auto panelsOf = [&](int index) { return Panels<product, tile>{tileStart<product, tile>(index), firstRow}; };
-#pragma unroll 1
-  for (int from = first; from < P::tiles; from += 32 * stride) {
-    const int own = from + threadIdx.x % 32 * stride;
-    unsigned before = 0, last = 0;
+  using P = Panels<product, tile>;
+  using Partials = typename Total::Partials;
+  static constexpr int count = isOfRows ? Outputs::count - Outputs::columns : Outputs::columns;
+
+  /// For a warp that has left its sums of a tile, or is about to.
+  __device__ __forceinline__ static unsigned arrive(const Outputs &outputs, const P &panels, int warp) {
+    unsigned before = 0;
     bool hasArrived = false;
-    ptx::warpBarrier();
     forEachSum<isOfRows>(outputs, [&](const auto &output) {
-      if (hasArrived) return;
+      if (!hasArrived) before = ptx::count(&output.partials->arrived[Total::strip(panels, warp)], Partials::slots - 1);
       hasArrived = true;
-      last = output.partials->slots - 1;
-      if (own < P::tiles) before = ptx::arrive(&output.partials->arrived[Total::strip(panelsOf(own))], last);
     });
-    ptx::warpBarrier();
-#pragma unroll 1
-    for (int lane = 0, index = from; lane < 32 && index < P::tiles; ++lane, index += stride) {
-      if (ptx::fromLane(before, lane) != last) continue;
-      const Panels<product, tile> panels = panelsOf(index);
-      forEachSum<isOfRows>(outputs, [&](const auto &output) {
-        addStrip(*output.partials, Total::strip(panels), [&](int element, float sum) {
-          if (const int place = Total::place(panels, element); place < Total::extent) storeOne(output.elements + place, sum);
+    return before;
+  }
+  /// Stores the sums of a warp's strip if its arrival was the last one.
+  __device__ __forceinline__ static void finish(const Outputs &outputs, const P &panels, int warp, unsigned before) {
+    if constexpr (count > 0) {
+      if (before != Partials::slots - 1) return;
+      Partials *partials[count];
+      int at = 0;
+      forEachSum<isOfRows>(outputs, [&](const auto &output) { partials[at++] = output.partials; });
+      addStrips<wordsBesideSums, count>(partials, Total::strip(panels, warp), [&](int which, int element, float sum) {
+        const int place = Total::place(panels, warp, element);
+        int own = 0;
+        forEachSum<isOfRows>(outputs, [&](const auto &output) {
+          if (own++ == which && place < Total::extent) storeOne(output.elements + place, sum);
         });
       });
     }
   }
+};
+
+/// Brings the sums of `warps` warps of a consumer, from `first` on, together with those of other tiles, by one warp.
+template <Product product, Tile tile, typename Outputs>
+__device__ __forceinline__ void joinSums(const Outputs &outputs, const Panels<product, tile> &panels, int first, int warps) {
+  using Rows = StripsOf<true, product, tile, Outputs>;
+  using Columns = StripsOf<false, product, tile, Outputs>;
+  const int lane = threadIdx.x % 32;
+  unsigned beforeRow = 0, beforeColumn = 0;
+  ptx::warpBarrier();
+  if (lane < warps) {
+    beforeRow = Rows::arrive(outputs, panels, first + lane);
+    beforeColumn = Columns::arrive(outputs, panels, first + lane);
+  }
+#pragma unroll 1
+  for (int warp = 0; warp < warps; ++warp) {
+    Rows::finish(outputs, panels, first + warp, ptx::fromLane(beforeRow, warp));
+    Columns::finish(outputs, panels, first + warp, ptx::fromLane(beforeColumn, warp));
+  }
 }
 
-/// Once a consumer, behind its last tile: every arrival waits until what the warp wrote has reached L2, microseconds at every tile.
-template <Product product, Tile tile, typename... Sums>
-__device__ __forceinline__ void finishSums(const SumOutputs<Sums...> &outputs, int first, int stride, int firstRow) {
-  if constexpr (SumOutputs<Sums...>::columns > 0) finishStrips<false, product, tile>(outputs, first, stride, firstRow);
-  if constexpr (SumOutputs<Sums...>::columns < SumOutputs<Sums...>::count) finishStrips<true, product, tile>(outputs, first, stride, firstRow);
+/// Joins the sums of all tiles of a consumer but its last one, for it: what it asks for waits behind the slices that are on their way,
+/// thousands of cycles, and who adds strips late is late again at the next. One warp of the producers for each consumer.
+template <Product product, Tile tile, typename Outputs> __device__ __forceinline__ void serveSums(const Outputs &outputs, int consumer) {
+  const TilesOfConsumer<product, tile> tiles(consumer);
+#pragma unroll 1
+  for (int index = tiles.first; !tiles.isLast(index); index += tiles.stride) {
+    synchronize(sumsLeft + consumer, warpgroup + 32);
+    arriveAt(sumsTaken + consumer, warpgroup + 32);
+    joinSums<product, tile>(outputs, Panels<product, tile>{tileStart<product, tile>(index), tiles.firstRow}, 0, warpsOfConsumer);
+  }
+}
+
+/// A consumer's part, once a tile behind its last panel: leaves the sums, and joins those that nobody joins for it.
+template <bool isServed, bool isRequested, Product product, Tile tile, int tensors, typename Totals, typename... Sums>
+__device__ __forceinline__ void leaveSums(Totals &totals, const SumOutputs<Sums...> &outputs, const Panels<product, tile> &panels,
+                                          const Staging<product, tile, tensors> &staging, bool isFirst, bool isLast) {
+  if (isServed && !isFirst) synchronize(sumsTaken + staging.consumer, warpgroup + 32);
+  totals.template leave<isRequested>(outputs, panels, staging);
+  if (isServed && !isLast) arriveAt(sumsLeft + staging.consumer, warpgroup + 32);
+  else joinSums(outputs, panels, threadIdx.x % warpgroup / 32, 1);
 }
 
 }  // namespace weft::hopper

@@ -50,6 +50,8 @@ template <typename A, typename B, typename C> struct ElementsOf<Elements<A, B, C
 
 constexpr int rowBytes = 128, panelBytes = 64 * rowBytes, warpgroup = 128;
 constexpr int partBytes = 64 * 64 * 4;                                                // of sums of a panel
+// Named barriers, one for every consumer: its own threads, whose turn it is to multiply, and who has its sums (hopper_sums.cuh).
+constexpr int ownThreads = 1, turnOf = 4, sumsLeft = 6, sumsTaken = 8;
 
 /// What follows from a product and a tile.
 template <Product product, Tile tile> struct Plan {
@@ -78,6 +80,18 @@ template <Tile tile> __device__ __forceinline__ int rankInCluster() { return til
 template <Tile tile> __device__ __forceinline__ int firstTile() { return blockIdx.x / tile.splits; }
 template <Tile tile> __device__ __forceinline__ int nextTile() { return gridDim.x / tile.splits; }
 
+/// The tiles that a consumer of this block takes, and which of their rows: consumers take tiles in turn, or halves of the same.
+template <Product product, Tile tile> struct TilesOfConsumer {
+  int first, firstRow;
+  static constexpr int tilesAtOnce = tile.isPingPong ? 2 : 1;
+  int stride = tilesAtOnce * nextTile<tile>();
+  __device__ __forceinline__ explicit TilesOfConsumer(int consumer)
+      : first(firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0)),
+        firstRow(tile.isPingPong ? 0 : consumer * Plan<product, tile>::rowBlocks * 64) {}
+  /// Or behind the last one.
+  __device__ __forceinline__ bool isLast(int index) const { return index + stride >= Plan<product, tile>::tiles; }
+};
+
 /// The slices of a tile that this block multiplies, from `first` on.
 struct SliceRange {
   int first, count;
@@ -96,8 +110,11 @@ template <Product product, Tile tile> __device__ __forceinline__ TileStart tileS
   using P = Plan<product, tile>;
   constexpr int perBatch = P::tilesM * P::tilesN, perGroup = tile.rasterM * P::tilesN;
   const int inBatch = index % perBatch, group = inBatch / perGroup, inGroup = inBatch % perGroup;
-  const int rows = smaller(tile.rasterM, P::tilesM - group * tile.rasterM);
-  return {index / perBatch, (group * tile.rasterM + inGroup % rows) * tile.m, inGroup / rows * tile.n};
+  constexpr int lastRows = P::tilesM % tile.rasterM;  // of the group that is not whole, if there is one: divisors are constants
+  const bool isWhole = lastRows == 0 || group < P::tilesM / tile.rasterM;
+  const int row = isWhole ? inGroup % tile.rasterM : inGroup % (lastRows == 0 ? 1 : lastRows);
+  const int column = isWhole ? inGroup / tile.rasterM : inGroup / (lastRows == 0 ? 1 : lastRows);
+  return {index / perBatch, (group * tile.rasterM + row) * tile.m, column * tile.n};
 }
 
 /// A place in the ring of stages; the parity flips with every round.

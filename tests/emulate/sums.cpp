@@ -166,7 +166,7 @@ namespace {
 template <typename Partials> __device__ bool isLastOfStrip(Partials &partials, int strip) {
   weft::ptx::warpBarrier();
   unsigned before = 0;
-  if (threadIdx.x % 32 == 0) before = weft::ptx::arrive(&partials.arrived[strip], Partials::slots - 1);
+  if (threadIdx.x % 32 == 0) before = weft::ptx::count(&partials.arrived[strip], Partials::slots - 1);
   weft::ptx::warpBarrier();
   return weft::ptx::fromLane(before, 0) == Partials::slots - 1;
 }
@@ -199,9 +199,9 @@ extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, 
   float total[2] = {};
   panel.addTo(total);
   row.join();
-  float *to = column_partials.of[tileN][tileM * 4 + warp] + weft::PanelColumnSums::columnOf(lane);
-  to[0] = total[0], to[1] = total[1];
-  if (lane % 4 < 2) row_partials.of[tileM * 4 + warp][tileN][lane % 4 * 8 + lane / 4] = row.of[lane % 4];
+  unsigned *to = column_partials.of[tileN][tileM * 4 + warp] + weft::PanelColumnSums::columnOf(lane);
+  for (int e = 0; e < 2; ++e) weft::ptx::leaveForGrid(to + e, weft::wordOf(total[e]));
+  if (lane % 4 < 2) weft::ptx::leaveForGrid(&row_partials.of[tileM * 4 + warp][tileN][lane % 4 * 8 + lane / 4], weft::wordOf(row.of[lane % 4]));
   if (isLastOfStrip(column_partials, tileN))
     weft::addStrip(column_partials, tileN, [&](int e, float sum) {
       if (tileN * 64 + e < columns) of_columns[tileN * 64 + e] = sum;
@@ -220,7 +220,7 @@ __device__ weft::StripPartials<2, SLOTS, WIDTH> partials;
 }
 extern "C" __global__ void __launch_bounds__(32) strips(const float *x, float *sums) {
   const int strip = blockIdx.x % 2, slot = blockIdx.x / 2;
-  for (int at = threadIdx.x; at < WIDTH; at += 32) partials.of[strip][slot][at] = x[(strip * SLOTS + slot) * WIDTH + at];
+  for (int at = threadIdx.x; at < WIDTH; at += 32) partials.of[strip][slot][at] = weft::wordOf(x[(strip * SLOTS + slot) * WIDTH + at]);
   if (!isLastOfStrip(partials, strip)) return;
   weft::addStrip(partials, strip, [&](int at, float sum) { sums[strip * WIDTH + at] = sum; });
 }

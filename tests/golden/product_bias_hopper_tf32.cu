@@ -36,5 +36,5 @@ product_bias(const __grid_constant__ weft::hopper::TensorMap w_map,
   };
   weft::hopper::contraction<weft::hopper::Elements<weft::tfloat32, weft::tfloat32, float>, product,
       tile>({&x_map, nullptr}, {&w_map, nullptr}, {nullptr, biased}, weft::hopper::NoPanelOperand{},
-      weft::hopper::NoVectorOperand{}, finish);
+      weft::hopper::NoVectorOperand{}, weft::hopper::ByThreads{finish});
 }
