@@ -196,7 +196,7 @@ template <Product product, Tile tile, typename Outputs> struct TotalsOfTile {
 /// Whether warps of the producers join the sums of tiles, which takes registers that many accumulators do not leave.
 template <Product product, Tile tile, typename Outputs>
 constexpr bool areSumsServed = Outputs::count > 0 && Plan<product, tile>::areAllByEngine && Plan<product, tile>::sums <= 128;
-constexpr int consumerRegistersBesideSums = 208, producerRegistersBesideSums = 504 - 2 * consumerRegistersBesideSums;
+constexpr int consumerRegistersBesideSums = 216, producerRegistersBesideSums = 504 - 2 * consumerRegistersBesideSums;
 
 /// How fast an epilogue may go: a few elements at once, each of which waits for one of those before it. Instructions that come faster
 /// than every fourth cycle take their time from the products of the other consumer, up to a cycle each (bench/RESULTS.md, "instructions

@@ -194,7 +194,8 @@ __device__ __forceinline__ void forEachSum(const SumOutputs<First, Rest...> &out
   forEachSum<isOfRows>(outputs.rest, visit);
 }
 
-constexpr int wordsBesideSums = 64;  // partial sums that a lane has on their way
+constexpr int withServants = warpgroup + 64;  // threads of a consumer and of the producers that join its sums
+constexpr int wordsOfConsumer = 24, wordsOfProducer = 32;  // partial sums that a lane has on their way
 
 /// The sums of rows, or of columns. One arrival serves all of them, at the counter of the first.
 template <bool isOfRows, Product product, Tile tile, typename Outputs> struct StripsOf {
@@ -214,13 +215,13 @@ template <bool isOfRows, Product product, Tile tile, typename Outputs> struct St
     return before;
   }
   /// Stores the sums of a warp's strip if its arrival was the last one.
-  __device__ __forceinline__ static void finish(const Outputs &outputs, const P &panels, int warp, unsigned before) {
+  template <int words> __device__ __forceinline__ static void finish(const Outputs &outputs, const P &panels, int warp, unsigned before) {
     if constexpr (count > 0) {
       if (before != Partials::slots - 1) return;
       Partials *partials[count];
       int at = 0;
       forEachSum<isOfRows>(outputs, [&](const auto &output) { partials[at++] = output.partials; });
-      addStrips<wordsBesideSums, count>(partials, Total::strip(panels, warp), [&](int which, int element, float sum) {
+      addStrips<words, count>(partials, Total::strip(panels, warp), [&](int which, int element, float sum) {
         const int place = Total::place(panels, warp, element);
         int own = 0;
         forEachSum<isOfRows>(outputs, [&](const auto &output) {
@@ -232,7 +233,7 @@ template <bool isOfRows, Product product, Tile tile, typename Outputs> struct St
 };
 
 /// Brings the sums of `warps` warps of a consumer, from `first` on, together with those of other tiles, by one warp.
-template <Product product, Tile tile, typename Outputs>
+template <int words, Product product, Tile tile, typename Outputs>
 __device__ __forceinline__ void joinSums(const Outputs &outputs, const Panels<product, tile> &panels, int first, int warps) {
   using Rows = StripsOf<true, product, tile, Outputs>;
   using Columns = StripsOf<false, product, tile, Outputs>;
@@ -245,20 +246,28 @@ __device__ __forceinline__ void joinSums(const Outputs &outputs, const Panels<pr
   }
 #pragma unroll 1
   for (int warp = 0; warp < warps; ++warp) {
-    Rows::finish(outputs, panels, first + warp, ptx::fromLane(beforeRow, warp));
-    Columns::finish(outputs, panels, first + warp, ptx::fromLane(beforeColumn, warp));
+    Rows::template finish<words>(outputs, panels, first + warp, ptx::fromLane(beforeRow, warp));
+    Columns::template finish<words>(outputs, panels, first + warp, ptx::fromLane(beforeColumn, warp));
   }
 }
 
-/// Joins the sums of all tiles of a consumer but its last one, for it: what it asks for waits behind the slices that are on their way,
-/// thousands of cycles, and who adds strips late is late again at the next. One warp of the producers for each consumer.
-template <Product product, Tile tile, typename Outputs> __device__ __forceinline__ void serveSums(const Outputs &outputs, int consumer) {
-  const TilesOfConsumer<product, tile> tiles(consumer);
+/// Joins the sums of all tiles but a consumer's last one for the consumers: what it asks for waits behind the slices that are on their
+/// way, thousands of cycles, and who adds strips late is late again at the next. Two warps of the producers, each for half of a
+/// consumer's warps.
+template <Product product, Tile tile, typename Outputs> __device__ __forceinline__ void serveSums(const Outputs &outputs, int half) {
+  constexpr int consumersOfTile = tile.isPingPong ? 1 : Plan<product, tile>::consumers, warps = warpsOfConsumer / 2;
+  int tiles = 0;  // of this block, before
 #pragma unroll 1
-  for (int index = tiles.first; !tiles.isLast(index); index += tiles.stride) {
-    synchronize(sumsLeft + consumer, warpgroup + 32);
-    arriveAt(sumsTaken + consumer, warpgroup + 32);
-    joinSums<product, tile>(outputs, Panels<product, tile>{tileStart<product, tile>(index), tiles.firstRow}, 0, warpsOfConsumer);
+  for (int index = firstTile<tile>(); index < Plan<product, tile>::tiles; index += nextTile<tile>(), ++tiles) {
+#pragma unroll 1
+    for (int of = 0; of < consumersOfTile; ++of) {
+      const int consumer = tile.isPingPong ? tiles % 2 : of;
+      const TilesOfConsumer<product, tile> own(consumer);
+      if (own.isLast(index)) continue;
+      synchronize(sumsLeft + consumer, withServants);
+      arriveAt(sumsTaken + consumer, withServants);
+      joinSums<wordsOfProducer, product, tile>(outputs, Panels<product, tile>{tileStart<product, tile>(index), own.firstRow}, half * warps, warps);
+    }
   }
 }
 
@@ -266,10 +275,10 @@ template <Product product, Tile tile, typename Outputs> __device__ __forceinline
 template <bool isServed, bool isRequested, Product product, Tile tile, int tensors, typename Totals, typename... Sums>
 __device__ __forceinline__ void leaveSums(Totals &totals, const SumOutputs<Sums...> &outputs, const Panels<product, tile> &panels,
                                           const Staging<product, tile, tensors> &staging, bool isFirst, bool isLast) {
-  if (isServed && !isFirst) synchronize(sumsTaken + staging.consumer, warpgroup + 32);
+  if (isServed && !isFirst) synchronize(sumsTaken + staging.consumer, withServants);
   totals.template leave<isRequested>(outputs, panels, staging);
-  if (isServed && !isLast) arriveAt(sumsLeft + staging.consumer, warpgroup + 32);
-  else joinSums(outputs, panels, threadIdx.x % warpgroup / 32, 1);
+  if (isServed && !isLast) arriveAt(sumsLeft + staging.consumer, withServants);
+  else joinSums<wordsOfConsumer>(outputs, panels, threadIdx.x % warpgroup / 32, 1);
 }
 
 }  // namespace weft::hopper
