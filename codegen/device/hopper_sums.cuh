@@ -195,7 +195,9 @@ __device__ __forceinline__ void forEachSum(const SumOutputs<First, Rest...> &out
 }
 
 constexpr int withServants = warpgroup + 64;  // threads of a consumer and of the producers that join its sums
-constexpr int wordsOfConsumer = 24, wordsOfProducer = 32;  // partial sums that a lane has on their way
+/// Partial sums that a lane has on their way: as many as registers allow.
+template <int sums> constexpr int wordsOfConsumer = sums == 1 ? 32 : 24;
+constexpr int wordsOfProducer = 32;
 
 /// The sums of rows, or of columns. One arrival serves all of them, at the counter of the first.
 template <bool isOfRows, Product product, Tile tile, typename Outputs> struct StripsOf {
@@ -278,7 +280,7 @@ __device__ __forceinline__ void leaveSums(Totals &totals, const SumOutputs<Sums.
   if (isServed && !isFirst) synchronize(sumsTaken + staging.consumer, withServants);
   totals.template leave<isRequested>(outputs, panels, staging);
   if (isServed && !isLast) arriveAt(sumsLeft + staging.consumer, withServants);
-  else joinSums<wordsOfConsumer>(outputs, panels, threadIdx.x % warpgroup / 32, 1);
+  else joinSums<wordsOfConsumer<sizeof...(Sums)>>(outputs, panels, threadIdx.x % warpgroup / 32, 1);
 }
 
 }  // namespace weft::hopper
