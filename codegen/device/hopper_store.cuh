@@ -193,9 +193,9 @@ struct NoSums {
 template <Product product, Tile tile, typename Outputs> struct TotalsOfTile {
   struct Values {};
 };
-/// Whether warps of the producers join the sums of tiles, which takes registers that many accumulators do not leave.
+/// Whether warps of the producers join the sums of tiles, which takes registers that many accumulators or sums do not leave.
 template <Product product, Tile tile, typename Outputs>
-constexpr bool areSumsServed = Outputs::count > 0 && Plan<product, tile>::areAllByEngine && Plan<product, tile>::sums <= 128;
+constexpr bool areSumsServed = Outputs::count > 0 && Outputs::count <= 2 && Plan<product, tile>::areAllByEngine && Plan<product, tile>::sums <= 128;
 constexpr int consumerRegistersBesideSums = 216, producerRegistersBesideSums = 504 - 2 * consumerRegistersBesideSums;
 
 /// How fast an epilogue may go: a few elements at once, each of which waits for one of those before it. Instructions that come faster
