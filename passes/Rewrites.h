@@ -90,6 +90,13 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
 /// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax Layers", section 3.2).
 void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 
+/// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add; rms_norm -> sums of squares, and
+/// rms_normalize with mul. The sums may join what computes x, the rest what reads y. A norm whose statistics are read stays as it is. One
+/// record a norm (codes N...), with op numbers of the graph before.
+std::vector<FusionRecord> decomposeNorms(GraphOp graph);
+/// Whether there is one that can be decomposed.
+bool hasDecomposableNorm(GraphOp graph);
+
 /// contract, then scale -> contract {scale}: the one fusion into contractions that the paper's rules allow.
 /// Returns how many were folded.
 int foldScales(GraphOp graph);

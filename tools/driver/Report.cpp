@@ -220,6 +220,21 @@ std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selecte
   return prices;
 }
 
+/// Where norms were to be decomposed: whether they are, every attempt, and what the best variant of the other kind loses where both were priced.
+json normsReport(const Selected &selected, const Device &device) {
+  const auto isDecomposed = [](const SelectedVariant &variant) { return std::ranges::count(variant.proposed.rewrites, "decompose-norms") > 0; };
+  const SelectedVariant &best = selected.best();
+  const SelectedVariant *tried = nullptr, *other = nullptr;  // variants are in the order of their times
+  for (const SelectedVariant &variant : selected.variants) {
+    if (!tried && !variant.proposed.norms.empty()) tried = &variant;
+    if (!other && isDecomposed(variant) != isDecomposed(best)) other = &variant;
+  }
+  json object = {{"decomposed", isDecomposed(best)}, {"lossOfOther", json()}};
+  object["attempts"] = tried ? recordsReport(tried->proposed.norms, device) : json::array();
+  if (other) object["lossOfOther"] = std::max(0.0, other->selection.best().seconds - best.selection.best().seconds);
+  return object;
+}
+
 /// What later entry points read of earlier ones, and what is computed again instead; of both, the price of the other where it was offered.
 /// asked: names that are computed again because the user said so.
 json savedReport(const Selected &selected, const std::vector<std::string> &asked) {
@@ -258,24 +273,26 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
   json pins = json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"model", modelReport(compilation.description())},
-          {"variants", variantsReport(selected)},
-          {"ops", best.selection.problem().ops},
-          {"opLabels", opLabels(best.selection.problem())},
-          {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
-          {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
-          {"fusionPrices", fusionPricesReport(best.selection, selected.path())},
-          {"layouts", layoutsReport(best.selection)},
-          {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
-          {"pins", pins},
-          {"saved", savedReport(selected, compilation.recomputedNames())},
-          {"measuredPlans", measuredReport(selected.timed)},
-          {"parts", partsReport(selected)},
-          {"freeWorkspace", selected.freeWorkspaceBytes},
-          {"movement", movementReport(compilation, best, planned)},
-          {"memory", memoryReport(planned.plan)},
-          {"generated", generatedHashes(emitted.sources)},
-          {"kernelOps", kernelOpsReport(planned)}};
+  json report = {{"model", modelReport(compilation.description())},
+                 {"variants", variantsReport(selected)},
+                 {"ops", best.selection.problem().ops},
+                 {"opLabels", opLabels(best.selection.problem())},
+                 {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
+                 {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
+                 {"fusionPrices", fusionPricesReport(best.selection, selected.path())},
+                 {"layouts", layoutsReport(best.selection)},
+                 {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
+                 {"pins", pins},
+                 {"saved", savedReport(selected, compilation.recomputedNames())},
+                 {"measuredPlans", measuredReport(selected.timed)},
+                 {"parts", partsReport(selected)},
+                 {"freeWorkspace", selected.freeWorkspaceBytes},
+                 {"movement", movementReport(compilation, best, planned)},
+                 {"memory", memoryReport(planned.plan)},
+                 {"generated", generatedHashes(emitted.sources)},
+                 {"kernelOps", kernelOpsReport(planned)}};
+  if (json norms = normsReport(selected, compilation.costModel().device()); !norms["attempts"].empty()) report["norms"] = std::move(norms);
+  return report;
 }
 
 json generatedHashes(const std::map<std::string, std::string> &sources) {

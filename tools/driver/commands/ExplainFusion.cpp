@@ -126,12 +126,34 @@ std::string printStacking(const json &record, const std::string &variant) {
                      record["reason"].get<std::string>(), record["detail"].get<std::string>(), savings(record, false));
 }
 
+/// The norms that two names are of: the norm's own, or one of its steps. How each is computed, and what the other way would cost.
+std::string printNorms(const json &report, const std::vector<std::string> &asked) {
+  std::string text;
+  for (const json &record : report.value("attempts", json::array())) {
+    const std::string norm = record["opNames"].front();
+    const auto isOfNorm = [&](const std::string &name) { return name == norm || name.starts_with(norm + "_"); };
+    if (std::ranges::none_of(asked, isOfNorm)) continue;
+    if (!record["accepted"].get<bool>()) {
+      text += fmt::format("norm {}: whole: {} {} ({})\n", norm, record["code"].get<std::string>(), record["reason"].get<std::string>(),
+                          record["detail"].get<std::string>());
+      continue;
+    }
+    const bool isDecomposed = report["decomposed"];
+    text += fmt::format("norm {}: {}; {}\n", norm, isDecomposed ? "decomposed" : "whole",
+                        report["lossOfOther"].is_null() ? "--norms auto prices it whole, too"
+                                                        : fmt::format("{} {} slower, whole plan", isDecomposed ? "as one op" : "decomposed",
+                                                                      formatSeconds(report["lossOfOther"])));
+  }
+  return text;
+}
+
 }  // namespace
 
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair) {
   const auto [first, second] = parsePair(pair, "--fusion");
   const std::vector<json> stacked = stackings(artifact, first, second);
-  std::string stackingText;
+  const json norms = artifact.report.value("norms", json::object());
+  std::string stackingText = printNorms(norms, {first, second});
   for (const json &record : stacked) stackingText += printStacking(record, artifact.plan.variant);
   const auto exists = [&](const std::string &name) { return isOp(artifact, name); };
   if (!stacked.empty() && (!exists(first) || !exists(second)))
@@ -152,7 +174,7 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
     if (records.empty()) text += "not fused: no pattern relates them (they exchange no tensor and share no operand)\n";
   }
   text += planPrices(artifact, a, b);
-  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"stackings", stacked}}};
+  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"stackings", stacked}, {"norms", norms}}};
 }
 
 }  // namespace weft::driver
