@@ -5,6 +5,7 @@
 #include "passes/Rewrites.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/SampleGraphs.h"
+#include "tools/driver/ScaledGraph.h"
 
 #include <fmt/format.h>
 
@@ -138,6 +139,22 @@ TEST_CASE("in training the backward pass reads statistics: nothing is decomposed
     REQUIRE(variant.norms.size() == 2);
     CHECK_THAT(describe(variant.norms[0]), Catch::StartsWith("N010 statistics-are-read"));
   }
+}
+
+TEST_CASE("a graph that is made small divides sums by what a row has then") {
+  const auto loaded = preset("gpt2", {{"b", 1}, {"j", 64}, {"h", 4}, {"p", 64}, {"i", 256}, {"u", 512}});
+  decomposeNorms(loaded->graph());
+  std::string text;
+  llvm::raw_string_ostream(text) << *loaded->module;
+  const auto small = parse(driver::scaledGraph(text, {{"b", 1}, {"j", 64}, {"k", 64}, {"w", 64}, {"h", 4}, {"p", 64}, {"i", 256}, {"u", 512}}).text);
+  int norms = 0;
+  small->graph().walk([&](NormalizeOp norm) {
+    const auto type = mlir::cast<mlir::RankedTensorType>(norm.getX().getType());
+    CHECK(type.getDimSize(2) < 256);
+    CHECK(int64_t(norm.getCount()) == type.getDimSize(2));
+    ++norms;
+  });
+  CHECK(norms == 2);
 }
 
 TEST_CASE("behind a projection the sums are its epilogue on sm_90a, and the norm is applied where the next one loads it") {
