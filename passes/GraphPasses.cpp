@@ -97,7 +97,10 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
 };
 
 struct DecomposeNormsImpl : impl::DecomposeNormsPassBase<DecomposeNormsImpl> {
-  void runOnOperation() override { addRecords(getOperation(), decomposeNorms(getOperation())); }
+  using DecomposeNormsPassBase::DecomposeNormsPassBase;
+  void runOnOperation() override {
+    addRecords(getOperation(), decomposeNorms(getOperation(), deferred ? NormSteps::deferred : NormSteps::decomposed));
+  }
 };
 
 struct FuseImpl : impl::FusePassBase<FuseImpl> {

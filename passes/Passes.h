@@ -27,7 +27,7 @@ struct Variant {
 };
 struct VariantOptions {
   std::string attention = "auto";  ///< auto | unfused | decomposed
-  std::string norms = "fused";     ///< auto | fused | decomposed
+  std::string norms = "fused";     ///< auto | fused | decomposed | deferred
   std::string stacking = "auto";   ///< auto | separate | two | three
   std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition

@@ -116,10 +116,17 @@ def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
     %y_scaled  = weft.mul %y_normal, %gamma along (i) : !bji, !i
     %y         = weft.add %y_scaled, %beta along (i) : !bji, !i
     ```
-    An rms_norm has neither a sum nor a beta, and `rms_normalize`. Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose
+    An rms_norm has neither a sum nor a beta, and `rms_normalize`. With `deferred` it is that or nothing, where contractions alone read y:
+    ```mlir
+    %y_gained  = weft.mul %x, %gamma along (i) : !bji, !i
+    %z_raw     = weft.contract "bji,ui->bju" %y_gained, %w : !bji, !ui -> !bju
+    %z         = weft.rms_normalize %z_raw, %y_squares along (b, j) {count = 1024} : !bju, !f32_bj
+    ```
+    Known downside: where nothing follows z in the same kernel, it is stored as large as x makes it. Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose
     mean or rstd is read stays whole. Known downsides: the variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md, "Normalization
     class"); as kernels of their own the sums read x once more than a whole norm, which keeps the row.
   }];
+  let options = [Option<"deferred", "deferred", "bool", "false", "apply the factor of a row behind the contractions that read the norm">];
 }
 
 def FusePass : Pass<"fuse", "::weft::GraphOp"> {

@@ -139,7 +139,7 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
 }
 
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, const std::optional<GradientStacking> &gradients,
-                const std::vector<size_t> &recomputed, bool decompose, bool decomposesNorms, int subVector) {
+                const std::vector<size_t> &recomputed, bool decompose, std::optional<NormSteps> norms, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
   if (!recomputed.empty())
@@ -164,10 +164,10 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, con
       decomposeSoftmax(softmax, subVector);
     variant.rewrites.push_back("decompose-softmax-" + std::to_string(subVector));
   }
-  if (decomposesNorms) {
-    if (hasDecomposableNorm(graph))
-      variant.rewrites.push_back("decompose-norms");
-    variant.norms = decomposeNorms(graph);
+  if (norms) {
+    if (hasDecomposableNorm(graph, *norms))
+      variant.rewrites.push_back(*norms == NormSteps::deferred ? "defer-norms" : "decompose-norms");
+    variant.norms = decomposeNorms(graph, *norms);
   }
   return variant;
 }
@@ -177,7 +177,7 @@ void check(const VariantOptions &options) {
     if (!known.count(value))
       throw Error::badInput("{} '{}' is not one of {}", what, value, fmt::join(known, ", "));
   };
-  oneOf("norms", options.norms, {"auto", "fused", "decomposed"});
+  oneOf("norms", options.norms, {"auto", "fused", "decomposed", "deferred"});
   oneOf("stacking", options.stacking, {"auto", "separate", "two", "three"});
   oneOf("attention", options.attention, {"auto", "unfused", "decomposed"});
   oneOf("recompute", options.recompute, {"auto", "none"});
@@ -204,10 +204,12 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   const std::vector<std::optional<GradientStacking>> gradients = gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations = recomputeChoices(graph, options.recompute);
   const std::vector<std::vector<Choice>> forward = product(stackings);
-  const bool decomposesNorms = options.norms == "decomposed";
+  std::optional<NormSteps> normSteps;
+  if (options.norms == "decomposed" || options.norms == "deferred")
+    normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
   const auto add = [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward, const std::vector<size_t> &recomputed,
-                       bool decompose, bool norms) {
+                       bool decompose, std::optional<NormSteps> norms) {
     variants.push_back(rewrite(module, choice, backward, recomputed, decompose, norms, options.subVector));
     variants.back().stackings = records;
   };
@@ -220,17 +222,18 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
         // Nor does stacking some of them forward: their backward pass is stacked beside all and beside none.
         if (&backward != &gradients.front() && isPart(choice, groups))
           continue;
-        add(choice, backward, {}, decompose, decomposesNorms);
+        add(choice, backward, {}, decompose, normSteps);
       }
   // What is saved changes little for the projections: tensors are recomputed beside none and beside all of them stacked.
   std::set<size_t> beside = {0, forward.size() - 1};
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
-      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front(), decomposesNorms);
-  // Norms matter to those who read them: they are decomposed beside none and beside all of the projections stacked.
-  if (options.norms == "auto" && hasDecomposableNorm(graph))
-    for (size_t index : beside)
-      add(forward[index], gradients.front(), {}, decompositions.front(), true);
+      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front(), normSteps);
+  // Norms matter to those who read them: they are rewritten beside none and beside all of the projections stacked.
+  for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
+    if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
+      for (size_t index : beside)
+        add(forward[index], gradients.front(), {}, decompositions.front(), steps);
   return variants;
 }
 

@@ -72,6 +72,9 @@ inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "th
 inline constexpr ReasonCode normStatisticsAreRead{
     "N010", "statistics-are-read",
     "the mean or rstd of the norm is a result of the graph or an operand of its gradient, which reads what the whole norm gives"};
+inline constexpr ReasonCode normFactorStays{
+    "N020", "factor-stays-before",
+    "the factor of a row cannot be applied behind what reads the norm, or nothing before the norm could leave its sums; the detail says why"};
 }  // namespace reasons
 
 /// The whole table, by code, for documentation and for the test that codes are unique.
@@ -84,6 +87,7 @@ inline constexpr std::array reasonCodes{
     reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
     reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,
     reasons::stackWeightIsNotParameter, reasons::stackEinsumDiffers, reasons::stackExtentsDiffer,
-    reasons::stackTypeDiffers,       reasons::normStatisticsAreRead};
+    reasons::stackTypeDiffers,       reasons::normStatisticsAreRead,
+    reasons::normFactorStays};
 
 }  // namespace weft

@@ -181,7 +181,15 @@ class Choices(CommandTest):
         ops = [op for kernel in json.loads((self.folder / 'decomposed/plan.json').read_text())['kernels'] for op in kernel['ops']]
         self.assertFalse([op for op in ops if 'layer_norm' in op])
         self.assertTrue([op for op in ops if 'normalize' in op])
-        self.assertIn('--norms auto prices it whole, too', self.weft('explain', 'decomposed', '--fusion', 'norm2,norm2_normal').out)
+        self.assertIn('norm norm2: decomposed; --norms auto prices the others', self.weft('explain', 'decomposed', '--fusion', 'norm2,norm2_normal').out)
+        llama = ['llama-3-8b', '--dim', 'b=1', '--dim', 'j=256', '--profile', 'none', '--attention', 'unfused', '--stacking', 'separate', '--no-library']
+        self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'auto', '-o', 'llama')
+        self.assertRegex(self.weft('explain', 'llama', '--fusion', 'norm2,gate').out, r'norm norm2: (whole|decomposed|deferred); .* slower, whole plan')
+        self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'deferred', '--fuse', 'attention,norm2_squares', '-o', 'deferred')
+        kernels = json.loads((self.folder / 'deferred/plan.json').read_text())['kernels']
+        before, behind = (next(kernel for kernel in kernels if all(part in kernel['name'] for part in parts))
+                          for parts in (('attention_projection', 'reduce'), ('gate_raw_projection', 'rms_normalize')))
+        self.assertEqual({before['family'], behind['family']}, {'hopper-contraction'})
         self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train', '--stop-after', 'emit')
         self.assertRegex(self.weft('explain', 'train').out, 'note: norm .* stays whole: N010 statistics-are-read')
 

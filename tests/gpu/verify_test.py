@@ -95,6 +95,8 @@ def main():
             *(runner.check(f'norms-{model}-{len(fuse)}-{dtype}', model, '--dtype', dtype, *f'{SMALL} {more}'.split(), *DECOMPOSED, *fuse)
               for model, more, before, behind in NORMS for dtype in ('f16', 'bf16')
               for fuse in ((), ('--fuse', f'{before},norm2_squares'), ('--fuse', f'{before},norm2_squares', '--fuse', f'norm2_normal,{behind}'))),
+            *(runner.check(f'norms-deferred-{dtype}-{len(fuse)}', 'llama-3-8b', '--dtype', dtype, *f'{SMALL} --dim g=2 --norms deferred'.split(), *DECOMPOSED[2:], *fuse)
+              for dtype in ('f16', 'bf16') for fuse in ((), ('--fuse', 'attention,norm2_squares', '--fuse', 'gate_up_raw,gate_up'))),
             runner.check('unknown', 'unknown.mlir'),
             runner.check('float8', 'float8.mlir'),
             runner.check('float8-ours', 'float8.mlir', '--no-library'),

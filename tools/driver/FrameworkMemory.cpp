@@ -104,6 +104,10 @@ private:
         steps.insert(read);
       }
     }
+    if (isOfClass(writerOf[size_t(problem.opInputs[size_t(normalize)].front())], OperatorClass::contraction)) {
+      steps.insert(problem.opInputs[size_t(normalize)].front());  // what follows a product stands for its result
+      return;
+    }
     const bool hasBeta = bodies[size_t(normalize)]->name == "normalize";
     int tensor = problem.opOutputs[size_t(normalize)].front();
     for (int step = 0; step < (hasBeta ? 2 : 1) && readersOf(tensor).size() == 1; ++step) {

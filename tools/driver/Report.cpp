@@ -220,19 +220,22 @@ std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selecte
   return prices;
 }
 
-/// Where norms were to be decomposed: whether they are, every attempt, and what the best variant of the other kind loses where both were priced.
+std::string formOfNorms(const SelectedVariant &variant) {
+  const std::vector<std::string> &rewrites = variant.proposed.rewrites;
+  return std::ranges::count(rewrites, "decompose-norms") > 0 ? "decomposed" : std::ranges::count(rewrites, "defer-norms") > 0 ? "deferred" : "whole";
+}
+
+/// Where norms were to be rewritten: what became of them, every attempt, and what the best variant of each other form loses where it was priced.
 json normsReport(const Selected &selected, const Device &device) {
-  const auto isDecomposed = [](const SelectedVariant &variant) { return std::ranges::count(variant.proposed.rewrites, "decompose-norms") > 0; };
   const SelectedVariant &best = selected.best();
-  const SelectedVariant *tried = nullptr, *other = nullptr;  // variants are in the order of their times
-  for (const SelectedVariant &variant : selected.variants) {
+  const SelectedVariant *tried = best.proposed.norms.empty() ? nullptr : &best;
+  std::map<std::string, double> losses;
+  for (const SelectedVariant &variant : selected.variants) {  // in the order of their times
     if (!tried && !variant.proposed.norms.empty()) tried = &variant;
-    if (!other && isDecomposed(variant) != isDecomposed(best)) other = &variant;
+    if (formOfNorms(variant) != formOfNorms(best))
+      losses.try_emplace(formOfNorms(variant), std::max(0.0, variant.selection.best().seconds - best.selection.best().seconds));
   }
-  json object = {{"decomposed", isDecomposed(best)}, {"lossOfOther", json()}};
-  object["attempts"] = tried ? recordsReport(tried->proposed.norms, device) : json::array();
-  if (other) object["lossOfOther"] = std::max(0.0, other->selection.best().seconds - best.selection.best().seconds);
-  return object;
+  return {{"form", formOfNorms(best)}, {"lossOfOthers", losses}, {"attempts", tried ? recordsReport(tried->proposed.norms, device) : json::array()}};
 }
 
 /// What later entry points read of earlier ones, and what is computed again instead; of both, the price of the other where it was offered.

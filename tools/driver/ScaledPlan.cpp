@@ -170,6 +170,7 @@ ScaledSource presetSource(const runtime::Artifact &artifact, const TargetFlags &
   for (const auto &[name, extent] : source.dims) source.model.dims.push_back(fmt::format("{}={}", name, extent));
   source.choices.variant = plan.variant;
   if (plan.variant.ends_with("decompose-norms")) source.choices.norms = "decomposed";
+  if (plan.variant.ends_with("defer-norms")) source.choices.norms = "deferred";
   return source;
 }
 

@@ -138,11 +138,9 @@ std::string printNorms(const json &report, const std::vector<std::string> &asked
                           record["detail"].get<std::string>());
       continue;
     }
-    const bool isDecomposed = report["decomposed"];
-    text += fmt::format("norm {}: {}; {}\n", norm, isDecomposed ? "decomposed" : "whole",
-                        report["lossOfOther"].is_null() ? "--norms auto prices it whole, too"
-                                                        : fmt::format("{} {} slower, whole plan", isDecomposed ? "as one op" : "decomposed",
-                                                                      formatSeconds(report["lossOfOther"])));
+    text += fmt::format("norm {}: {}", norm, report["form"].get<std::string>());
+    for (const auto &[form, loss] : report["lossOfOthers"].items()) text += fmt::format("; {} {} slower, whole plan", form, formatSeconds(loss));
+    text += report["lossOfOthers"].empty() ? "; --norms auto prices the others\n" : "\n";
   }
   return text;
 }
@@ -156,8 +154,8 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
   std::string stackingText = printNorms(norms, {first, second});
   for (const json &record : stacked) stackingText += printStacking(record, artifact.plan.variant);
   const auto exists = [&](const std::string &name) { return isOp(artifact, name); };
-  if (!stacked.empty() && (!exists(first) || !exists(second)))
-    return {.text = stackingText, .json = {{"stackings", stacked}}};
+  if (!stackingText.empty() && (!exists(first) || !exists(second)))
+    return {.text = stackingText, .json = {{"stackings", stacked}, {"norms", norms}}};
   const Ops a = resolve(artifact, first), b = resolve(artifact, second);
   Ops both = a;
   both.insert(b.begin(), b.end());
