@@ -122,9 +122,10 @@ def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
     %z_raw     = weft.contract "bji,ui->bju" %y_gained, %w : !bji, !ui -> !bju
     %z         = weft.rms_normalize %z_raw, %y_squares along (b, j) {count = 1024} : !bju, !f32_bj
     ```
-    Known downside: where nothing follows z in the same kernel, it is stored as large as x makes it. Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose
-    mean or rstd is read stays whole. Known downsides: the variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md, "Normalization
-    class"); as kernels of their own the sums read x once more than a whole norm, which keeps the row.
+    Known downside: where z is no part of the product's kernel, z_raw is stored as large as x makes it.
+    Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose mean or rstd is read stays whole. Known downsides:
+    a layer norm's variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md, "Element-wise class"); as kernels of their own the
+    sums read x once more than a whole norm, which keeps the row.
   }];
   let options = [Option<"deferred", "deferred", "bool", "false", "apply the factor of a row behind the contractions that read the norm">];
 }

@@ -81,7 +81,9 @@ private:
     return isFloat8(*toDType(x.getType())) ? CastOp::create(builder, named("applied"), x, DType::f32).getResult() : x;
   }
 
-  mlir::Location located(const std::string &text) const { return mlir::NameLoc::get(mlir::StringAttr::get(norm->getContext(), text), norm->getLoc()); }
+  mlir::Location located(const std::string &text) const {
+    return mlir::NameLoc::get(mlir::StringAttr::get(norm->getContext(), text), norm->getLoc());
+  }
   mlir::Location named(llvm::StringRef step) const { return located(name.empty() ? step.str() : name + "_" + step.str()); }
   mlir::Location resultLocation() const { return name.empty() ? norm->getLoc() : located(name); }
 
@@ -165,8 +167,9 @@ std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps) {
   std::vector<mlir::Operation *> norms;
   for (const auto &[number, op] : llvm::enumerate(numberedOps(graph))) {
     if (!isNorm(op)) continue;
-    FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms", .pattern = "", .ops = {static_cast<int>(number)}, .opNames = {writtenName(op->getResult(0))},
-                        .accepted = true, .code = {}, .reason = {}, .detail = {}, .savedBytes = 0};
+    FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms", .pattern = "",
+                        .ops = {static_cast<int>(number)}, .opNames = {writtenName(op->getResult(0))}, .accepted = true, .code = {},
+                        .reason = {}, .detail = {}, .savedBytes = 0};
     if (const NormRefusal refusal = refusalOf(op, steps); refusal.code) {
       record.accepted = false;
       record.code = refusal.code->code;
