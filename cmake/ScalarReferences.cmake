@@ -1,6 +1,6 @@
 # Writes OUTPUT: the reference expressions of ir/ElementwiseOps.td as C++ functions without MLIR, from RECORDS, which
 # mlir-tblgen --print-records wrote. A getter of a numeric attribute, getFactor().convertToDouble(), becomes
-# attribute("factor").
+# attribute("factor"), and so does double(getCount()) of an integer.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${RECORDS} lines REGEX "string scalarReference = ")
 set(text "// Generated from ir/ElementwiseOps.td by cmake/ScalarReferences.cmake.\n")
@@ -13,12 +13,14 @@ foreach(line IN LISTS lines)
   endif()
   set(name ${CMAKE_MATCH_1})
   set(expression "${CMAKE_MATCH_2}")
-  while(expression MATCHES "get([A-Z])([A-Za-z]*)\\(\\)\\.convertToDouble\\(\\)")
-    set(getter "${CMAKE_MATCH_0}")
-    set(rest "${CMAKE_MATCH_2}")
-    string(TOLOWER "${CMAKE_MATCH_1}" first)
-    string(REPLACE "${getter}" "attribute(\"${first}${rest}\")" expression "${expression}")
-  endwhile()
+  foreach(getter IN ITEMS "get([A-Z])([A-Za-z]*)\\(\\)\\.convertToDouble\\(\\)" "double\\(get([A-Z])([A-Za-z]*)\\(\\)\\)")
+    while(expression MATCHES "${getter}")
+      set(text_of_getter "${CMAKE_MATCH_0}")
+      set(rest "${CMAKE_MATCH_2}")
+      string(TOLOWER "${CMAKE_MATCH_1}" first)
+      string(REPLACE "${text_of_getter}" "attribute(\"${first}${rest}\")" expression "${expression}")
+    endwhile()
+  endforeach()
   string(APPEND text "      {\"${name}\", [](double a, double b, double c, const NumericAttribute &attribute) -> double {\n")
   string(APPEND text "         (void)a, (void)b, (void)c, (void)attribute;\n         return ${expression};\n       }},\n")
 endforeach()

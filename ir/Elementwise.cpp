@@ -15,7 +15,7 @@ IterationSpace elementwiseSpace(mlir::Operation *op) {
   for (int dimension = 0; dimension < rank; ++dimension) {
     std::vector<Place> places;
     for (int tensor = 0; tensor <= builder.result(0); ++tensor) {
-      if (tensor == 1 && along) {
+      if (tensor > 0 && tensor < builder.result(0) && along) {
         const auto at = llvm::find(along.asArrayRef(), dimension);
         if (at != along.asArrayRef().end())
           places.push_back({tensor, static_cast<int>(at - along.asArrayRef().begin())});
@@ -30,17 +30,22 @@ IterationSpace elementwiseSpace(mlir::Operation *op) {
 
 namespace {
 
-/// Operand 1 against operand 0 by `along`: one dimension of operand 0 for each dimension of operand 1.
+/// Every further operand against operand 0 by `along`: one dimension of operand 0 for each dimension of theirs.
 mlir::LogicalResult checkAlong(mlir::Operation *op, llvm::ArrayRef<int64_t> along) {
-  const mlir::Type a = op->getOperand(0).getType(), b = op->getOperand(1).getType();
-  if (static_cast<int>(along.size()) != rankOf(b))
-    return broken(op, "elementwise_c3") << "'along' lists " << along.size() << " axes for " << b;
+  const mlir::Type a = op->getOperand(0).getType();
   if (mlir::failed(checkAxes(op, "elementwise_c3", "along", along, a)))
     return mlir::failure();
   std::vector<int64_t> expected;
   for (int64_t dimension : along)
     expected.push_back(extents(a)[dimension]);
-  return checkExtents(op, "elementwise_c4", "the second operand", b, expected);
+  for (unsigned operand = 1; operand < op->getNumOperands(); ++operand) {
+    const mlir::Type type = op->getOperand(operand).getType();
+    if (static_cast<int>(along.size()) != rankOf(type))
+      return broken(op, "elementwise_c3") << "'along' lists " << along.size() << " axes for " << type;
+    if (mlir::failed(checkExtents(op, "elementwise_c4", operand == 1 ? "the second operand" : "the third operand", type, expected)))
+      return mlir::failure();
+  }
+  return mlir::success();
 }
 
 }  // namespace
@@ -79,6 +84,28 @@ mlir::LogicalResult AverageOp::verifyOwnConstraints() {
   if (weight >= 0 && weight <= 1)
     return mlir::success();
   return broken(*this, "average_c1") << "'weight' is " << weight << "; must be within 0 and 1";
+}
+
+namespace {
+
+mlir::LogicalResult checkNormalize(mlir::Operation *op, const std::string &name, llvm::ArrayRef<int64_t> along, int64_t count, double epsilon) {
+  const mlir::Type f32 = fromDType(op->getContext(), DType::f32);
+  for (unsigned operand = 1; operand < op->getNumOperands(); ++operand)
+    if (mlir::failed(checkElementType(op, name + "_c1", "a tensor of sums", op->getOperand(operand).getType(), f32)))
+      return mlir::failure();
+  if (static_cast<int>(along.size()) == rankOf(op->getOperand(0).getType()))
+    return broken(op, name + "_c2") << "sums run along all axes of " << op->getOperand(0).getType() << "; the normalized ones are left out";
+  return allOf(checkRange(op, name + "_c3", "count", count, 1), checkPositive(op, name + "_c4", "epsilon", epsilon, true));
+}
+
+}  // namespace
+
+mlir::LogicalResult NormalizeOp::verifyOwnConstraints() {
+  return checkNormalize(*this, "normalize", getAlong(), getCount(), getEpsilon().convertToDouble());
+}
+
+mlir::LogicalResult RmsNormalizeOp::verifyOwnConstraints() {
+  return checkNormalize(*this, "rms_normalize", getAlong(), getCount(), getEpsilon().convertToDouble());
 }
 
 mlir::LogicalResult SelectOp::verifyOwnConstraints() {

@@ -168,6 +168,43 @@ class Weft_Part<string mnemonic, string spelling, string reference, string deriv
 def Weft_KeepIfOp : Weft_Part<"keep_if", "{1} != 0.0f ? {0} : 0.0f", "b != 0 ? a : 0.0", "make<KeepIfOp>(dy, b)">;
 def Weft_ZeroIfOp : Weft_Part<"zero_if", "{1} != 0.0f ? 0.0f : {0}", "b != 0 ? 0.0 : a", "make<ZeroIfOp>(dy, b)">;
 
+//===-- Application of norms whose sums over a row are tensors ----------------------------------------------------===//
+
+// What a norm is decomposed into behind its sums (passes/algebra/DecomposeNorms.cpp): `sum` and `squares` hold, for each row, the sum of its
+// `count` elements and that of their squares, and run `along` the axes of x that are not normalized. What is of a row alone counts no flop.
+class Weft_Normalize<string mnemonic, string spelling, int flopPerElement, string reference>
+    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, []> {
+  let ownConstraints = 1;
+}
+def Weft_NormalizeOp : Weft_Normalize<"normalize",
+    "({0} - {1} / {count}) * weft::rsqrt(weft::relu({2} / {count} - {1} / {count} * ({1} / {count})) + {epsilon})", 2,
+    "(a - b / double(getCount())) / std::sqrt((c / double(getCount()) < b / double(getCount()) * (b / double(getCount())) ? 0.0"
+    " : c / double(getCount()) - b / double(getCount()) * (b / double(getCount()))) + getEpsilon().convertToDouble())"> {
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$sum, Weft_Tensor:$squares, DenseI64ArrayAttr:$along, I64Attr:$count,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$sum, "::mlir::Value":$squares, "::llvm::ArrayRef<int64_t>":$along,
+                                 "int64_t":$count, "double":$epsilon), [{
+    ::weft::buildElementwise($_state, {x, sum, squares});
+    Properties &properties = $_state.getOrAddProperties<Properties>();
+    properties.along = $_builder.getDenseI64ArrayAttr(along);
+    properties.count = $_builder.getI64IntegerAttr(count);
+    properties.epsilon = $_builder.getF64FloatAttr(epsilon);
+  }]>];
+}
+def Weft_RmsNormalizeOp : Weft_Normalize<"rms_normalize", "{0} * weft::rsqrt({1} / {count} + {epsilon})", 1,
+    "a / std::sqrt(b / double(getCount()) + getEpsilon().convertToDouble())"> {
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$squares, DenseI64ArrayAttr:$along, I64Attr:$count,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$squares, "::llvm::ArrayRef<int64_t>":$along, "int64_t":$count,
+                                 "double":$epsilon), [{
+    ::weft::buildElementwise($_state, {x, squares});
+    Properties &properties = $_state.getOrAddProperties<Properties>();
+    properties.along = $_builder.getDenseI64ArrayAttr(along);
+    properties.count = $_builder.getI64IntegerAttr(count);
+    properties.epsilon = $_builder.getF64FloatAttr(epsilon);
+  }]>];
+}
+
 //===-- Ops of coordinates: no scalar meaning by value alone ----------------------------------------------------===//
 
 // Bits of the mask: SPEC.md, section Dropout bits.

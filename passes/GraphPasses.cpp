@@ -14,6 +14,7 @@ namespace weft {
 #define GEN_PASS_DEF_IMPLIEDMASKSPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
+#define GEN_PASS_DEF_DECOMPOSENORMSPASS
 #define GEN_PASS_DEF_FUSEPASS
 #include "passes/Passes.h.inc"
 
@@ -92,6 +93,13 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
     }
     for (SoftmaxOp softmax : llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))
       decomposeSoftmax(softmax, tile);
+  }
+};
+
+struct DecomposeNormsImpl : impl::DecomposeNormsPassBase<DecomposeNormsImpl> {
+  using DecomposeNormsPassBase::DecomposeNormsPassBase;
+  void runOnOperation() override {
+    addRecords(getOperation(), decomposeNorms(getOperation(), deferred ? NormSteps::deferred : NormSteps::decomposed));
   }
 };
 

@@ -23,9 +23,11 @@ struct Variant {
   std::vector<std::string> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<FusionRecord> stackings = {};  ///< every attempt to stack two projections; op numbers of the graph before
+  std::vector<FusionRecord> norms = {};      ///< every attempt to decompose a norm, likewise
 };
 struct VariantOptions {
   std::string attention = "auto";  ///< auto | unfused | decomposed
+  std::string norms = "fused";     ///< auto | fused | decomposed | deferred
   std::string stacking = "auto";   ///< auto | separate | two | three
   std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition
@@ -67,6 +69,6 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target =
 void detachFusions(mlir::Operation *graph);
 
 void registerGraphPipeline();  ///< --graph-pipeline: all passes with their defaults
-void registerWeftPasses();     ///< for weft-opt: --fuse, --decompose-softmax, --stack-projections, --fold-scale
+void registerWeftPasses();     ///< for weft-opt: --fuse, --decompose-softmax, --decompose-norms, --stack-projections, ..
 
 }  // namespace weft

@@ -101,6 +101,35 @@ def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
   let options = [Option<"tile", "tile", "int", "64", "elements of a sub-vector">];
 }
 
+def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
+  let summary = "Norms as sums of rows and their application";
+  let description = [{
+    The sums may stand in the epilogue of the contraction that computes x, the application in front of the one that reads y. Sums are fp32.
+    ```mlir
+    %y = weft.layer_norm %x, %gamma, %beta over i : !bji, !i, !i
+    // becomes
+    %y_sum     = weft.reduce sum %x over i : !bji -> !f32_bj
+    %y_wide    = weft.cast %x : !bji -> !f32_bji
+    %y_square  = weft.mul %y_wide, %y_wide : !f32_bji
+    %y_squares = weft.reduce sum %y_square over i : !f32_bji -> !f32_bj
+    %y_normal  = weft.normalize %x, %y_sum, %y_squares along (b, j) {count = 1024, epsilon = 1.0e-05} : !bji, !f32_bj, !f32_bj -> !bji
+    %y_scaled  = weft.mul %y_normal, %gamma along (i) : !bji, !i
+    %y         = weft.add %y_scaled, %beta along (i) : !bji, !i
+    ```
+    An rms_norm has neither a sum nor a beta, and `rms_normalize`. With `deferred` it is that or nothing, where contractions alone read y:
+    ```mlir
+    %y_gained  = weft.mul %x, %gamma along (i) : !bji, !i
+    %z_raw     = weft.contract "bji,ui->bju" %y_gained, %w : !bji, !ui -> !bju
+    %z         = weft.rms_normalize %z_raw, %y_squares along (b, j) {count = 1024} : !bju, !f32_bj
+    ```
+    Known downside: where z is no part of the product's kernel, z_raw is stored as large as x makes it.
+    Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose mean or rstd is read stays whole. Known downsides:
+    a layer norm's variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md, "Element-wise class"); as kernels of their own the
+    sums read x once more than a whole norm, which keeps the row.
+  }];
+  let options = [Option<"deferred", "deferred", "bool", "false", "apply the factor of a row behind the contractions that read the norm">];
+}
+
 def FusePass : Pass<"fuse", "::weft::GraphOp"> {
   let summary = "Propose which ops may share a kernel";
   let description = [{

@@ -14,6 +14,7 @@ const std::vector<PipelineStep> &graphPipeline() {
       {"fold-scale", "first: a factor inside a contraction is part of what stacking compares"},
       {"stack-projections", "after fold-scale: a scale between a projection and its bias would hide the bias"},
       {"decompose-softmax", "after stacking only by convention: the two touch different ops"},
+      {"decompose-norms", "after stacking, whose groups are found by one input: y stays one tensor, so that either order would do"},
       {"implied-masks", "after fold-scale, which would take the scale into the product; what the paper counts as a dropout is one until here"},
       {"fuse", "last: it proposes over the ops that the rewrites leave, and op numbers must not change after it"},
   };

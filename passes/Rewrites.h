@@ -90,6 +90,16 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
 /// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax Layers", section 3.2).
 void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 
+/// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add; rms_norm -> sums of squares, and
+/// rms_normalize with mul. The sums may join what computes x, the rest what reads y. A norm whose statistics are read stays as it is.
+/// `deferred`: RMS norms alone, of computed tensors that contractions read and sum along the rows. These read x * gamma, and the factor of
+/// each row is applied behind them: rms_normalize of their results. All others stay whole.
+/// One record a norm (codes N...), with op numbers of the graph before.
+enum class NormSteps : uint8_t { decomposed, deferred };
+std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps = NormSteps::decomposed);
+/// Whether there is one that it takes.
+bool hasDecomposableNorm(GraphOp graph, NormSteps steps = NormSteps::decomposed);
+
 /// contract, then scale -> contract {scale}: the one fusion into contractions that the paper's rules allow.
 /// Returns how many were folded.
 int foldScales(GraphOp graph);

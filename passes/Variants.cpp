@@ -1,6 +1,7 @@
 // Whole variants: the product of the choices that reach across a graph. Each is a rewritten clone, so the selector solves
 // each alone and the cheapest wins. A few dozen at most: a group of projections has up to four ways, and in a backward pass
-// up to seven more beside each, attention two; saved tensors are recomputed one by one and all together.
+// up to seven more beside each, attention two; saved tensors are recomputed one by one and all together; norms are decomposed where
+// that is asked for.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -138,7 +139,7 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
 }
 
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, const std::optional<GradientStacking> &gradients,
-                const std::vector<size_t> &recomputed, bool decompose, int subVector) {
+                const std::vector<size_t> &recomputed, bool decompose, std::optional<NormSteps> norms, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
   if (!recomputed.empty())
@@ -163,6 +164,11 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, con
       decomposeSoftmax(softmax, subVector);
     variant.rewrites.push_back("decompose-softmax-" + std::to_string(subVector));
   }
+  if (norms) {
+    if (hasDecomposableNorm(graph, *norms))
+      variant.rewrites.push_back(*norms == NormSteps::deferred ? "defer-norms" : "decompose-norms");
+    variant.norms = decomposeNorms(graph, *norms);
+  }
   return variant;
 }
 
@@ -171,6 +177,7 @@ void check(const VariantOptions &options) {
     if (!known.count(value))
       throw Error::badInput("{} '{}' is not one of {}", what, value, fmt::join(known, ", "));
   };
+  oneOf("norms", options.norms, {"auto", "fused", "decomposed", "deferred"});
   oneOf("stacking", options.stacking, {"auto", "separate", "two", "three"});
   oneOf("attention", options.attention, {"auto", "unfused", "decomposed"});
   oneOf("recompute", options.recompute, {"auto", "none"});
@@ -197,10 +204,13 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   const std::vector<std::optional<GradientStacking>> gradients = gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations = recomputeChoices(graph, options.recompute);
   const std::vector<std::vector<Choice>> forward = product(stackings);
+  std::optional<NormSteps> normSteps;
+  if (options.norms == "decomposed" || options.norms == "deferred")
+    normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
   const auto add = [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward, const std::vector<size_t> &recomputed,
-                       bool decompose) {
-    variants.push_back(rewrite(module, choice, backward, recomputed, decompose, options.subVector));
+                       bool decompose, std::optional<NormSteps> norms) {
+    variants.push_back(rewrite(module, choice, backward, recomputed, decompose, norms, options.subVector));
     variants.back().stackings = records;
   };
   for (bool decompose : decompositions)
@@ -212,13 +222,18 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
         // Nor does stacking some of them forward: their backward pass is stacked beside all and beside none.
         if (&backward != &gradients.front() && isPart(choice, groups))
           continue;
-        add(choice, backward, {}, decompose);
+        add(choice, backward, {}, decompose, normSteps);
       }
   // What is saved changes little for the projections: tensors are recomputed beside none and beside all of them stacked.
   std::set<size_t> beside = {0, forward.size() - 1};
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
-      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front());
+      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front(), normSteps);
+  // Norms matter to those who read them: they are rewritten beside none and beside all of the projections stacked.
+  for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
+    if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
+      for (size_t index : beside)
+        add(forward[index], gradients.front(), {}, decompositions.front(), steps);
   return variants;
 }
 

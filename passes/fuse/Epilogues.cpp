@@ -36,7 +36,7 @@ private:
       const OpSet set = std::move(work.front());
       work.pop_front();
       for (int reader : neighboursOf(set)) {
-        OpSet both = unite(set, {reader});
+        OpSet both = unite(set, withSums(reader));
         if (!tried.insert(both).second)
           continue;
         std::optional<Rejection> rejection = accepted < searchedEpilogues ? reject(both) : bound(searchedEpilogues);
@@ -65,6 +65,29 @@ private:
       for (int tensor : flow.ops[set.front()].operands)
         addReaders(tensor, true);
     return neighbours;
+  }
+
+  /// The op; and what it leads to, if that is nothing but sums, since a tensor that is only made to be summed is no result of a kernel.
+  OpSet withSums(int op) const {
+    std::set<int> all = {op};
+    if (!leadsToSums(op, all)) return {op};
+    return {all.begin(), all.end()};
+  }
+
+  bool leadsToSums(int op, std::set<int> &all) const {
+    if (isSum(flow.ops[op].name, flow.ops[op].attributes))
+      return true;
+    if (flow.ops[op].operatorClass != OperatorClass::elementwise)
+      return false;
+    for (int tensor : flow.ops[op].results) {
+      if (flow.tensors[tensor].leaves || flow.tensors[tensor].consumers.empty())
+        return false;
+      for (int consumer : flow.tensors[tensor].consumers) {
+        if (all.insert(consumer).second && !leadsToSums(consumer, all))
+          return false;
+      }
+    }
+    return true;
   }
 
   static bool isSum(const std::string &name, const std::map<std::string, Attribute> &attributes) {

@@ -16,8 +16,9 @@ struct EpilogueAttempt {
   std::optional<Rejection> rejection = {};
 };
 
-/// Every attempt, contraction by contraction in the order of the ops. What no family takes is not grown further; of many
-/// accepted epilogues of one contraction FuseOptions::maxEpilogues are kept: whole ones first, single ops next, and F070 says so.
+/// Every attempt, contraction by contraction in the order of the ops. What is made for sums alone (squares) joins with the sums or not at
+/// all. What no family takes is not grown further; of many accepted epilogues of one contraction FuseOptions::maxEpilogues are kept:
+/// whole ones first, single ops next, and F070 says so.
 /// Expects FuseOptions::epilogueRefusal to be set.
 std::vector<EpilogueAttempt> proposeEpilogues(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules);
 

@@ -2,6 +2,7 @@
 // meaning, tests and `explain` name it, and a code that is no longer given is left out but never reused.
 //   F...  two ops (or sets of ops) may not share a kernel
 //   A...  projections may not be stacked
+//   N...  a norm may not be decomposed
 #pragma once
 
 #include <array>
@@ -67,6 +68,13 @@ inline constexpr ReasonCode stackEinsumDiffers{
 inline constexpr ReasonCode stackExtentsDiffer{
     "A012", "extents-differ", "the weights differ in more than one axis, so no axis can be stacked"};
 inline constexpr ReasonCode stackTypeDiffers{"A013", "element-types-differ", "the products store different types"};
+
+inline constexpr ReasonCode normStatisticsAreRead{
+    "N010", "statistics-are-read",
+    "the mean or rstd of the norm is a result of the graph or an operand of its gradient, which reads what the whole norm gives"};
+inline constexpr ReasonCode normFactorStays{
+    "N020", "factor-stays-before",
+    "the factor of a row cannot be applied behind what reads the norm, or nothing before the norm could leave its sums; the detail says why"};
 }  // namespace reasons
 
 /// The whole table, by code, for documentation and for the test that codes are unique.
@@ -79,6 +87,7 @@ inline constexpr std::array reasonCodes{
     reasons::subVectorAccess,        reasons::forbiddenByOption,   reasons::rulesNone,
     reasons::movementOp,             reasons::alreadyFused,        reasons::candidateBound,
     reasons::stackWeightIsNotParameter, reasons::stackEinsumDiffers, reasons::stackExtentsDiffer,
-    reasons::stackTypeDiffers};
+    reasons::stackTypeDiffers,       reasons::normStatisticsAreRead,
+    reasons::normFactorStays};
 
 }  // namespace weft

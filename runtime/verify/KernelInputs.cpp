@@ -31,7 +31,8 @@ InputRule ruleOf(const Kernel &kernel, int value) {
       if (op.name == "gather" && n == 1) rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
       if (op.name == "mask" && n == 1)
         rule.high = kernel.axes[kernel.values[op.operands[0]].axes[size_t(std::get<int64_t>(op.attributes.at("key")))]].extent;
-      if ((op.name == "div" && n == 1) || (op.name == "reduce_subvectors" && n == 1) || op.name == "rsqrt")
+      if ((op.name == "div" && n == 1) || (op.name == "reduce_subvectors" && n == 1) || op.name == "rsqrt" ||
+          (op.name == "normalize" && n == 2) || (op.name == "rms_normalize" && n == 1))
         rule.kind = InputRule::Kind::positive;
     }
   return rule;

@@ -23,6 +23,7 @@ class Usage(CommandTest):
         self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out', says=["unknown option '--no-fus'", "'--no-fuse'"])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
+        self.fails(2, 'compile', *LAYER, '--norms', 'decompose', '-o', 'out', says=['--norms decompose: unknown value', "'decomposed'"])
         self.fails(2, 'compile', *LAYER, '--softmax', 'bush', '-o', 'out', says=['bush'])
         self.fails(2, 'compile', *TINY, '--stop-after', 'fused', says=["'fused'", "'fuse'"])
         self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x', says=['before'])
@@ -165,6 +166,32 @@ class Choices(CommandTest):
         for flags in (['--fuse-rules', 'none'], ['--attention', 'decomposed'], ['--attention', 'unfused']):
             self.assertGreaterEqual(self.best(*flags)['seconds'], free * (1 - 1e-9), flags)
         self.assertLessEqual(self.best('--free')['seconds'], free * (1 + 1e-9))
+
+    def test_norms(self):
+        """Whole by default; decomposed, a projection leaves the sums of its rows; auto takes the better one and has the price of the other."""
+        layer = ['gpt2', '--dim', 'b=1', '--dim', 'j=128', '--profile', 'none', '--attention', 'unfused', '--stacking', 'three', '--no-library']
+        seconds = {}
+        for norms in ('fused', 'decomposed', 'auto'):
+            self.weft('compile', *layer, '--stop-after', 'emit', '--norms', norms, '-o', norms)
+            plan = json.loads((self.folder / norms / 'plan.json').read_text())
+            seconds[norms] = plan['predictedSeconds']
+            self.assertEqual('decompose-norms' in plan['variant'], norms == 'decomposed' or
+                             norms == 'auto' and seconds['decomposed'] < seconds['fused'], norms)
+        self.assertAlmostEqual(seconds['auto'], min(seconds['fused'], seconds['decomposed']), delta=1e-9)
+        ops = [op for kernel in json.loads((self.folder / 'decomposed/plan.json').read_text())['kernels'] for op in kernel['ops']]
+        self.assertFalse([op for op in ops if 'layer_norm' in op])
+        self.assertTrue([op for op in ops if 'normalize' in op])
+        self.assertIn('norm norm2: decomposed; --norms auto prices the others', self.weft('explain', 'decomposed', '--fusion', 'norm2,norm2_normal').out)
+        llama = ['llama-3-8b', '--dim', 'b=1', '--dim', 'j=256', '--profile', 'none', '--attention', 'unfused', '--stacking', 'separate', '--no-library']
+        self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'auto', '-o', 'llama')
+        self.assertRegex(self.weft('explain', 'llama', '--fusion', 'norm2,gate').out, r'norm norm2: (whole|decomposed|deferred); .* slower, whole plan')
+        self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'deferred', '--fuse', 'attention,norm2_squares', '-o', 'deferred')
+        kernels = json.loads((self.folder / 'deferred/plan.json').read_text())['kernels']
+        before, behind = (next(kernel for kernel in kernels if all(part in kernel['name'] for part in parts))
+                          for parts in (('attention_projection', 'reduce'), ('gate_raw_projection', 'rms_normalize')))
+        self.assertEqual({before['family'], behind['family']}, {'hopper-contraction'})
+        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train', '--stop-after', 'emit')
+        self.assertRegex(self.weft('explain', 'train').out, 'note: norm .* stays whole: N010 statistics-are-read')
 
     def test_alternatives_are_sorted(self):
         seconds = [plan['seconds'] for plan in self.select('--alternatives', '4')['alternatives']]

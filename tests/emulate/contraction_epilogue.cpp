@@ -213,10 +213,10 @@ void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
   }
 }
 
-/// Multiples of 1 / 16, zeros among them; or odd multiples of 1 / 32, for kernels that divide.
-double elementOf(size_t input, int64_t place, bool hasZeros) {
+/// Multiples of 1 / 16, zeros among them; or odd multiples of 1 / 32, for kernels that divide; or numbers from 64 on, for sums of squares.
+double elementOf(size_t input, int64_t place, bool hasZeros, bool isOfSquares) {
   const int64_t number = (place * 7 + int64_t(input) * 5 + place / 11) % 31;
-  return hasZeros ? double(number - 15) / 16 : double(2 * number - 31) / 32;
+  return isOfSquares ? double(64 + number) : hasZeros ? double(number - 15) / 16 : double(2 * number - 31) / 32;
 }
 
 /// A tensor in memory under its layout.
@@ -230,9 +230,9 @@ public:
     for (size_t d = 0; d < strides.size(); ++d) offset += coordinates[d] * strides[d];
     return &buffer.bytes()[size_t(offset * sizeOf(type))];
   }
-  void fill(size_t input, bool hasZeros = true) const {
+  void fill(size_t input, bool hasZeros = true, bool isOfSquares = false) const {
     int64_t place = 0;
-    forEach([&](std::span<const int64_t> coordinates) { reference::storeElement(type, at(coordinates), elementOf(input, place++, hasZeros)); });
+    forEach([&](std::span<const int64_t> coordinates) { reference::storeElement(type, at(coordinates), elementOf(input, place++, hasZeros, isOfSquares)); });
   }
   double operator()(std::span<const int64_t> coordinates) const { return reference::loadElement(type, at(coordinates)); }
   template <typename Visit> void forEach(Visit visit) const {
@@ -334,7 +334,7 @@ void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, 
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], subject.configuration.inputs[i]));
-    tensors.back()->fill(i, !isMade);
+    tensors.back()->fill(i, !isMade, kernel.values[size_t(kernel.inputs[i])].name == "squares");
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.outputs[i], subject.configuration.outputs[i]));

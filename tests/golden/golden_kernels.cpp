@@ -163,6 +163,12 @@ Golden amperePrologueGolden() {
   const Kernel kernel = samples::normalizedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16);
   return {"normalized_projection_ampere_bf16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
 }
+/// An RMS norm behind a projection, whose sums of squares an epilogue left (product_residual_row_sums has them), on the way into the next.
+Golden hopperNormGolden() {
+  const Kernel kernel = samples::summedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16, true);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {"rms_summed_projection_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
 
 /// Gradients of gamma and beta whose columns blocks of the grid share.
 Golden gridGolden() {
@@ -220,6 +226,7 @@ std::vector<Golden> goldens() {
       ampereTf32Golden(),
       hopperPrologueGolden(),
       amperePrologueGolden(),
+      hopperNormGolden(),
   };
 }
 

@@ -8,7 +8,11 @@ import sys
 import tempfile
 
 SKIPPED = 77
-ENCODER = ['paper-encoder', *'--dim b=2 --dim j=64 --dim h=4 --dim p=16 --dim i=64 --dim u=128'.split()]
+SMALL = '--dim b=2 --dim j=64 --dim h=4 --dim p=16 --dim i=64 --dim u=128'
+ENCODER = ['paper-encoder', *SMALL.split()]
+DECOMPOSED = '--norms decomposed --attention unfused --stacking three --profile none'.split()
+# Norms by sums: as the plan has them; with sums in the epilogue before, with the norm applied where the next product loads.
+NORMS = (('gpt2', '', 'attention_product', 'hidden_product'), ('llama-3-8b', '--dim g=2', 'attention', 'gate_up'))
 CONFIG = {'model_type': 'bert', 'hidden_size': 128, 'num_attention_heads': 4, 'intermediate_size': 256, 'hidden_act': 'gelu',
           'num_hidden_layers': 2, 'max_position_embeddings': 128, 'layer_norm_eps': 1e-12, 'type_vocab_size': 2, 'vocab_size': 1000}
 # Its axes are known to nobody, and their extents cannot be made smaller: small enough as they are.
@@ -88,6 +92,11 @@ def main():
             runner.check('config', 'config.json', '--dim', 'b=2', '--dim', 'j=64'),
             runner.check('preset', *ENCODER),
             runner.check('decomposed', *ENCODER, '--attention', 'decomposed'),
+            *(runner.check(f'norms-{model}-{len(fuse)}-{dtype}', model, '--dtype', dtype, *f'{SMALL} {more}'.split(), *DECOMPOSED, *fuse)
+              for model, more, before, behind in NORMS for dtype in ('f16', 'bf16')
+              for fuse in ((), ('--fuse', f'{before},norm2_squares'), ('--fuse', f'{before},norm2_squares', '--fuse', f'norm2_normal,{behind}'))),
+            *(runner.check(f'norms-deferred-{dtype}-{len(fuse)}', 'llama-3-8b', '--dtype', dtype, *f'{SMALL} --dim g=2 --norms deferred'.split(), *DECOMPOSED[2:], *fuse)
+              for dtype in ('f16', 'bf16') for fuse in ((), ('--fuse', 'attention,norm2_squares', '--fuse', 'gate_up_raw,gate_up'))),
             runner.check('unknown', 'unknown.mlir'),
             runner.check('float8', 'float8.mlir'),
             runner.check('float8-ours', 'float8.mlir', '--no-library'),

@@ -32,6 +32,8 @@ public:
     if (scale != 1) builder.last().attributes["scale"] = scale;
     return value;
   }
+  /// Attributes of the last op.
+  void set(std::map<std::string, Attribute> attributes) { builder.last().attributes = std::move(attributes); }
   Kernel build(int output) { return builder.build({output}); }
 
 private:
@@ -48,6 +50,18 @@ inline Kernel normalizedProjection(const PrologueExtents &e, DType type) {
   const int normal = made.map("mul", "{0} * {1}", {centered, rstd}, "normal", "bji");
   const int scaled = made.map("mul", "{0} * {1}", {normal, gamma}, "gained", "bji");
   return made.build(made.contract(made.map("add", "{0} + {1}", {scaled, beta}, "shifted", "bji"), w, "bji,iu->bju", "i"));
+}
+/// The same where the statistics are the sums that an epilogue left (ir/SPEC.md, "Element-wise class"): of an RMS norm those of squares alone.
+inline Kernel summedProjection(const PrologueExtents &e, DType type, bool isRms) {
+  MadeContraction made(isRms ? "rms_summed_projection" : "summed_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
+  const int x = made.input("x", "bji"), sum = isRms ? -1 : made.input("sum", "bj", DType::f32), squares = made.input("squares", "bj", DType::f32);
+  const int gamma = made.input("gamma", "i"), w = made.input("w", "iu");
+  const int normal = isRms ? made.map("rms_normalize", "{0} * weft::rsqrt({1} / {count} + {epsilon})", {x, squares}, "normal", "bji")
+                           : made.map("normalize",
+                                      "({0} - {1} / {count}) * weft::rsqrt(weft::relu({2} / {count} - {1} / {count} * ({1} / {count})) + {epsilon})",
+                                      {x, sum, squares}, "normal", "bji");
+  made.set({{"count", e.i}, {"epsilon", 1e-5}});
+  return made.build(made.contract(made.map("mul", "{0} * {1}", {normal, gamma}, "gained", "bji"), w, "bji,iu->bju", "i"));
 }
 /// Probabilities of attention, finished by rows of every head.
 inline Kernel scaledContext(const PrologueExtents &e, DType type) {
@@ -90,7 +104,8 @@ inline std::vector<Kernel> madeContractions(const PrologueExtents &extents, DTyp
   const DType other = type == DType::f16 ? DType::bf16 : DType::f16;
   std::vector<Kernel> kernels = {normalizedProjection(extents, type), scaledContext(extents, type), recomposedContext(extents, type),
                                  castProjection(extents, type, DType::f32), castProjection(extents, type, DType::f8e4m3),
-                                 castProjection(extents, type, other), dividedProjection(extents, type)};
+                                 castProjection(extents, type, other), dividedProjection(extents, type),
+                                 summedProjection(extents, type, false), summedProjection(extents, type, true)};
   if (withEpilogue) kernels.push_back(scaledBiasedProjection(extents, type));
   return kernels;
 }

@@ -218,6 +218,23 @@ TEST_CASE("families: two take operands that are made on load, the others say why
   CHECK(reasonOf(enumerate(scaledBiasedProjection({}, DType::f16), findDevice("a100")), "ampere-contraction") == "'bias' follows the contraction; no fused epilogues");
 }
 
+TEST_CASE("a norm applied on load by sums of its rows") {
+  for (const bool isRms : {false, true}) {
+    const Kernel kernel = summedProjection({}, DType::f16, isRms);
+    INFO(kernel.name);
+    const auto answer = contractionRegion(kernel);
+    REQUIRE(answer.region);
+    REQUIRE(answer.region->prologue);
+    CHECK(answer.region->prologue->read == kernel.inputs[0]);
+    std::vector<PrologueInput> expected = {{.input = 1, .value = kernel.inputs[1], .isOverOuter = true}, {.input = 2, .value = kernel.inputs[2], .isOverK = true}};
+    if (!isRms) {
+      expected[1] = {.input = 2, .value = kernel.inputs[2], .isOverOuter = true};
+      expected.push_back({.input = 3, .value = kernel.inputs[3], .isOverK = true});
+    }
+    CHECK(answer.region->prologue->inputs == expected);
+  }
+}
+
 TEST_CASE("row-major tensors are taken, by every kind of prologue") {
   for (const PrologueExtents &extents : {PrologueExtents{}, {.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 1024}, {.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331}})
     for (const Kernel &kernel : madeContractions(extents, DType::bf16, true)) {

@@ -179,3 +179,23 @@ TEST_CASE("sums of what an epilogue computes join it on sm_90a, behind its other
     CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 3);
   }
 }
+
+TEST_CASE("what is made for sums alone joins with them: no candidate stores squares, and the epilogue without sums keeps its place") {
+  FlowBuilder graph({{'b', 2}, {'j', 64}, {'i', 128}, {'u', 64}});
+  const int x = graph.argument("x", "bju"), w = graph.argument("w", "iu"), beta = graph.argument("beta", "i"), rest = graph.argument("rest", "bji");
+  const int product = graph.contract("product", x, "bju", w, "iu", "bji");                             // 0
+  const int biased = graph.map("bias", "biased", {{product, "bji"}, {beta, "i"}}, "bji");              // 1
+  const int residual = graph.map("residual", "residual", {{biased, "bji"}, {rest, "bji"}}, "bji");     // 2
+  const int sum = graph.sum("sum", residual, "bji", "bj");                                            // 3
+  const int size = graph.map("relu", "size", {{residual, "bji"}}, "bji");                              // 4
+  const int square = graph.map("mul", "square", {{size, "bji"}, {size, "bji"}}, "bji");                // 5
+  const int squares = graph.sum("squares", square, "bji", "bj");                                      // 6
+  const Dataflow flow = graph.build({residual, sum, squares});
+  FuseOptions options;
+  options.epilogueRefusal = epilogueRefusals(findDevice("h200"));
+  CHECK(candidatesWith(proposeFusions(flow, options), 0) ==
+        std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}, {0, 1, 2, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6}});
+  // A result of the graph is no step to a sum.
+  const Dataflow kept = graph.build({residual, sum, squares, square});
+  CHECK(verdict(proposeFusions(kept, options), {0, 1, 2, 4, 5}) == "accepted");
+}

@@ -10,13 +10,15 @@ using namespace weft::driver;
 
 namespace {
 
-select::Problem problemOf(const std::string &model, std::vector<std::string> dims, const std::string &stacking, const std::string &attention = "unfused") {
+select::Problem problemOf(const std::string &model, std::vector<std::string> dims, const std::string &stacking, const std::string &attention = "unfused",
+                         const std::string &norms = "fused") {
   ModelFlags flags;
   flags.model = model;
   flags.dims = std::move(dims);
   ChoiceFlags choices;
   choices.stacking = stacking;
   choices.attention = attention;
+  choices.norms = norms;
   TargetFlags target;
   target.profile = "none";
   Compilation compilation(flags, choices, target);
@@ -44,6 +46,15 @@ TEST_CASE("neither are they where the softmax is decomposed, masked or followed 
     // Dropout and its operand beside the residual.
     CHECK(double(frameworkBytes(problemOf("paper-encoder", {"b=1", "j=4096"}, "separate", attention))) == Approx(9 * unit).epsilon(0.01));
     CHECK(double(frameworkBytes(problemOf("gpt2", {"b=1", "j=4096"}, "separate", attention))) < 10 * 4096.0 * 768 * 2 * 1.01);
+  }
+}
+
+TEST_CASE("a norm stores its result, in one piece or decomposed") {
+  for (const char *model : {"bert-base", "llama-3-8b", "gpt2"}) {
+    INFO(model);
+    const double whole = double(frameworkBytes(problemOf(model, {"b=1", "j=512"}, "separate")));
+    for (const char *norms : {"decomposed", "deferred"})
+      CHECK(double(frameworkBytes(problemOf(model, {"b=1", "j=512"}, "separate", "unfused", norms))) == Approx(whole).epsilon(0.002));
   }
 }
 

@@ -265,14 +265,14 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     result.push_back(std::move(whole));
     return result;
   }
-  VariantOptions options{.attention = choices.attention, .stacking = choices.stacking};
+  VariantOptions options{.attention = choices.attention, .norms = choices.norms, .stacking = choices.stacking};
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";
     if (options.attention == "auto") options.attention = "unfused";
     options.recompute = "none";
   }
-  if (last < Phase::attention) options.attention = "unfused";
+  if (last < Phase::attention) options.attention = "unfused", options.norms = "fused";
   if (first >= Phase::attention) options.recompute = "none";
   if (first >= Phase::attention) options.stacking = "separate";
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
@@ -281,6 +281,9 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(), rewritten.rewrites.end());
     proposed.module = std::move(rewritten.module);
     proposed.stackings = std::move(rewritten.stackings);
+    for (const FusionRecord &record : rewritten.norms)
+      if (!record.accepted) proposed.notes.push_back(fmt::format("norm {} stays whole: {}", record.opNames.front(), describe(record)));
+    proposed.norms = std::move(rewritten.norms);
     result.push_back(std::move(proposed));
   }
   return result;
@@ -458,7 +461,7 @@ std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) 
   std::vector<ProposedVariant> result;
   for (const ProposedVariant &variant : variants)
     result.push_back({.rewrites = variant.rewrites, .module = mlir::ModuleOp(variant.module.get()).clone(),
-                      .fusions = variant.fusions, .stackings = variant.stackings, .notes = variant.notes, .counted = variant.counted,
+                      .fusions = variant.fusions, .stackings = variant.stackings, .norms = variant.norms, .notes = variant.notes, .counted = variant.counted,
                       .forced = variant.forced, .forbidden = variant.forbidden});
   return result;
 }

@@ -27,6 +27,7 @@ struct ProposedVariant {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionResult fusions;
   std::vector<FusionRecord> stackings = {};         ///< attempts to stack projections; op numbers of the imported graph
+  std::vector<FusionRecord> norms = {};             ///< attempts to decompose norms, likewise
   std::vector<std::string> notes = {};              ///< what was rewritten in every variant
   Dataflow counted = {};                            ///< the ops as they are accounted for: before rewrites that the paper does not have
   std::set<std::pair<int, int>> forced, forbidden;  ///< ops of this graph that --fuse and --no-fuse name

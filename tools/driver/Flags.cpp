@@ -119,6 +119,9 @@ std::optional<double> ModelFlags::dropoutProbability() const {
 
 void ChoiceFlags::declare(CLI::App &command) {
   command.add_option("--attention", attention, "auto, unfused or decomposed")->capture_default_str()->type_name("KIND");
+  command.add_option("--norms", norms, "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, behind the products that read them; or "
+                                       "auto, which prices all")
+      ->capture_default_str()->type_name("KIND");
   command.add_option("--stacking", stacking, "of the Q, K, V projections: auto, separate, two or three")
       ->capture_default_str()->type_name("KIND");
   command.add_option("--variant", variant, "only this variant, of those in a file of several, else of those proposed")
@@ -161,6 +164,7 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 
 void ChoiceFlags::check() const {
   requireOneOf("--attention", attention, {"auto", "unfused", "decomposed"});
+  requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
   requireOneOf("--branches", branches, {"auto", "on", "off"});
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});

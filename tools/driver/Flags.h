@@ -52,6 +52,7 @@ using OpPair = std::pair<std::string, std::string>;
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
   std::string attention = "auto";
+  std::string norms = "fused";
   std::string stacking = "auto";
   std::string fuseRules = "default";
   std::string softmax = "auto";

@@ -17,6 +17,8 @@ public:
       for (const int tensor : problem.opOutputs[op]) writerOf[size_t(tensor)] = int(op);
     for (size_t op = 0; op < problem.ops.size(); ++op)
       if (bodies[op] && (bodies[op]->name == "softmax" || bodies[op]->name == "local_softmax")) findScores(int(op));
+    for (size_t op = 0; op < problem.ops.size(); ++op)
+      if (bodies[op] && (bodies[op]->name == "normalize" || bodies[op]->name == "rms_normalize")) findSteps(int(op));
   }
 
   int64_t peak() const {
@@ -43,7 +45,7 @@ private:
     static const std::set<std::string> views = {"slice", "split_axis", "merge_axes", "transpose", "identity"};
     return isOfClass(op, OperatorClass::movement) && views.contains(bodies[size_t(op)]->name);
   }
-  bool isStored(int tensor) const { return writerOf[size_t(tensor)] >= 0 && !isView(writerOf[size_t(tensor)]) && !scores.contains(tensor); }
+  bool isStored(int tensor) const { return writerOf[size_t(tensor)] >= 0 && !isView(writerOf[size_t(tensor)]) && !scores.contains(tensor) && !steps.contains(tensor); }
 
   int rootOf(int tensor) const {
     while (isView(writerOf[size_t(tensor)])) tensor = problem.opInputs[size_t(writerOf[size_t(tensor)])].front();
@@ -90,6 +92,30 @@ private:
     return goes;
   }
 
+  /// What a decomposed norm makes between x and y, which a framework's norm, one op, does not store: the squares on the way to their sum, and
+  /// y before gamma and beta.
+  void findSteps(int normalize) {
+    for (size_t operand = 1; operand < problem.opInputs[size_t(normalize)].size(); ++operand) {
+      steps.insert(problem.opInputs[size_t(normalize)][operand]);
+      for (int op = writerOf[size_t(problem.opInputs[size_t(normalize)][operand])]; op >= 0;) {
+        const int read = problem.opInputs[size_t(op)].front();
+        op = writerOf[size_t(read)];
+        if (readersOf(read).size() != 1 || !isOfClass(op, OperatorClass::elementwise)) break;  // x, which the norm reads, too
+        steps.insert(read);
+      }
+    }
+    if (isOfClass(writerOf[size_t(problem.opInputs[size_t(normalize)].front())], OperatorClass::contraction)) {
+      steps.insert(problem.opInputs[size_t(normalize)].front());  // what follows a product stands for its result
+      return;
+    }
+    const bool hasBeta = bodies[size_t(normalize)]->name == "normalize";
+    int tensor = problem.opOutputs[size_t(normalize)].front();
+    for (int step = 0; step < (hasBeta ? 2 : 1) && readersOf(tensor).size() == 1; ++step) {
+      steps.insert(tensor);
+      tensor = problem.opOutputs[size_t(readersOf(tensor).front())].front();
+    }
+  }
+
   std::vector<int> readersOf(int tensor) const {
     std::vector<int> readers;
     for (size_t op = 0; op < problem.ops.size(); ++op)
@@ -100,7 +126,7 @@ private:
   const select::Problem &problem;
   std::vector<const BodyOp *> bodies;  ///< of the kernel that is one op
   std::vector<int> writerOf;           ///< op, or -1
-  std::set<int> scores;
+  std::set<int> scores, steps;
 };
 
 }  // namespace

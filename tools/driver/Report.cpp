@@ -220,6 +220,24 @@ std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selecte
   return prices;
 }
 
+std::string formOfNorms(const SelectedVariant &variant) {
+  const std::vector<std::string> &rewrites = variant.proposed.rewrites;
+  return std::ranges::count(rewrites, "decompose-norms") > 0 ? "decomposed" : std::ranges::count(rewrites, "defer-norms") > 0 ? "deferred" : "whole";
+}
+
+/// Where norms were to be rewritten: what became of them, every attempt, and what the best variant of each other form loses where it was priced.
+json normsReport(const Selected &selected, const Device &device) {
+  const SelectedVariant &best = selected.best();
+  const SelectedVariant *tried = best.proposed.norms.empty() ? nullptr : &best;
+  std::map<std::string, double> losses;
+  for (const SelectedVariant &variant : selected.variants) {  // in the order of their times
+    if (!tried && !variant.proposed.norms.empty()) tried = &variant;
+    if (formOfNorms(variant) != formOfNorms(best))
+      losses.try_emplace(formOfNorms(variant), std::max(0.0, variant.selection.best().seconds - best.selection.best().seconds));
+  }
+  return {{"form", formOfNorms(best)}, {"lossOfOthers", losses}, {"attempts", tried ? recordsReport(tried->proposed.norms, device) : json::array()}};
+}
+
 /// What later entry points read of earlier ones, and what is computed again instead; of both, the price of the other where it was offered.
 /// asked: names that are computed again because the user said so.
 json savedReport(const Selected &selected, const std::vector<std::string> &asked) {
@@ -258,25 +276,26 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
   json pins = json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"model", modelReport(compilation.description())},
-          {"variants", variantsReport(selected)},
-          {"lowerBound", selected.lowerBound},
-          {"ops", best.selection.problem().ops},
-          {"opLabels", opLabels(best.selection.problem())},
-          {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
-          {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
-          {"fusionPrices", fusionPricesReport(best.selection, selected.path())},
-          {"layouts", layoutsReport(best.selection)},
-          {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
-          {"pins", pins},
-          {"saved", savedReport(selected, compilation.recomputedNames())},
-          {"measuredPlans", measuredReport(selected.timed)},
-          {"parts", partsReport(selected)},
-          {"freeWorkspace", selected.freeWorkspaceBytes},
-          {"movement", movementReport(compilation, best, planned)},
-          {"memory", memoryReport(planned.plan)},
-          {"generated", generatedHashes(emitted.sources)},
-          {"kernelOps", kernelOpsReport(planned)}};
+  json report = {{"model", modelReport(compilation.description())},
+                 {"variants", variantsReport(selected)},
+                 {"ops", best.selection.problem().ops},
+                 {"opLabels", opLabels(best.selection.problem())},
+                 {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
+                 {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
+                 {"fusionPrices", fusionPricesReport(best.selection, selected.path())},
+                 {"layouts", layoutsReport(best.selection)},
+                 {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
+                 {"pins", pins},
+                 {"saved", savedReport(selected, compilation.recomputedNames())},
+                 {"measuredPlans", measuredReport(selected.timed)},
+                 {"parts", partsReport(selected)},
+                 {"freeWorkspace", selected.freeWorkspaceBytes},
+                 {"movement", movementReport(compilation, best, planned)},
+                 {"memory", memoryReport(planned.plan)},
+                 {"generated", generatedHashes(emitted.sources)},
+                 {"kernelOps", kernelOpsReport(planned)}};
+  if (json norms = normsReport(selected, compilation.costModel().device()); !norms["attempts"].empty()) report["norms"] = std::move(norms);
+  return report;
 }
 
 json generatedHashes(const std::map<std::string, std::string> &sources) {

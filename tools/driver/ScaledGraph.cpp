@@ -76,6 +76,13 @@ void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
     for (size_t part = 0; part < sizes.size(); ++part) sizes[part] = scaling.extent(names[size_t(split.getAxis()) + part], sizes[part]);
     split.setSizes(sizes);
   }
+  const auto scaleCount = [&](auto norm) {  // of elements of a row
+    const std::vector<std::string> names = axisNames(norm.getX().getType());
+    for (size_t axis = 0; axis < names.size(); ++axis)
+      if (!llvm::is_contained(norm.getAlong(), int64_t(axis))) norm.setCount(uint64_t(scaling.extent(names[axis], int64_t(norm.getCount()))));
+  };
+  if (auto norm = mlir::dyn_cast<NormalizeOp>(op)) scaleCount(norm);
+  if (auto norm = mlir::dyn_cast<RmsNormalizeOp>(op)) scaleCount(norm);
 }
 
 void scale(GraphOp graph, const Scaling &scaling) {

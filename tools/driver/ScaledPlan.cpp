@@ -169,6 +169,8 @@ ScaledSource presetSource(const runtime::Artifact &artifact, const TargetFlags &
   source.model.train = plan.entryPoints.contains("backward");
   for (const auto &[name, extent] : source.dims) source.model.dims.push_back(fmt::format("{}={}", name, extent));
   source.choices.variant = plan.variant;
+  if (plan.variant.ends_with("decompose-norms")) source.choices.norms = "decomposed";
+  if (plan.variant.ends_with("defer-norms")) source.choices.norms = "deferred";
   return source;
 }
 

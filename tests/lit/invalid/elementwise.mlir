@@ -158,3 +158,75 @@ weft.graph @rotary_c4(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
   %r = weft.rotary %x {position = j, dim = i, style = twisted} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
   weft.return
 }
+
+// -----
+
+weft.graph @elementwise_c4__third(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %s: tensor<2x4xf32, #weft.axes<b, j>>, %t: tensor<4x2xf32, #weft.axes<j, b>>) {
+  // expected-error @+1 {{elementwise_c4: the third operand is}}
+  %r = weft.normalize %x, %s, %t along (b, j) {count = 6} : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<2x4xf32, #weft.axes<b, j>>, tensor<4x2xf32, #weft.axes<j, b>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @normalize_c1(%x: tensor<4x6xf16, #weft.axes<j, i>>, %s: tensor<4xf16, #weft.axes<j>>) {
+  // expected-error @+1 {{normalize_c1: a tensor of sums}}
+  %r = weft.normalize %x, %s, %s along (j) {count = 6} : tensor<4x6xf16, #weft.axes<j, i>>, tensor<4xf16, #weft.axes<j>>, tensor<4xf16, #weft.axes<j>> -> tensor<4x6xf16, #weft.axes<j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @normalize_c2(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4x6xf32, #weft.axes<j, i>>) {
+  // expected-error @+1 {{normalize_c2: sums run along all axes}}
+  %r = weft.normalize %x, %s, %s along (j, i) {count = 6} : tensor<4x6xf32, #weft.axes<j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @normalize_c3(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error @+1 {{normalize_c3: 'count' is 0}}
+  %r = weft.normalize %x, %s, %s along (j) {count = 0} : tensor<4x6xf32, #weft.axes<j, i>>, tensor<4xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>> -> tensor<4x6xf32, #weft.axes<j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @normalize_c4(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error @+1 {{normalize_c4: 'epsilon' is -1}}
+  %r = weft.normalize %x, %s, %s along (j) {count = 6, epsilon = -1.0} : tensor<4x6xf32, #weft.axes<j, i>>, tensor<4xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>> -> tensor<4x6xf32, #weft.axes<j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rms_normalize_c1(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4xbf16, #weft.axes<j>>) {
+  // expected-error @+1 {{rms_normalize_c1: a tensor of sums}}
+  %r = weft.rms_normalize %x, %s along (j) {count = 6} : tensor<4x6xf32, #weft.axes<j, i>>, tensor<4xbf16, #weft.axes<j>> -> tensor<4x6xf32, #weft.axes<j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rms_normalize_c2(%x: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error @+1 {{rms_normalize_c2: sums run along all axes}}
+  %r = weft.rms_normalize %x, %x along (j) {count = 6} : tensor<4xf32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rms_normalize_c3(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error @+1 {{rms_normalize_c3: 'count' is -6}}
+  %r = weft.rms_normalize %x, %s along (j) {count = -6} : tensor<4x6xf32, #weft.axes<j, i>>, tensor<4xf32, #weft.axes<j>> -> tensor<4x6xf32, #weft.axes<j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rms_normalize_c4(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error @+1 {{rms_normalize_c4: 'epsilon' is -1}}
+  %r = weft.rms_normalize %x, %s along (j) {count = 6, epsilon = -1.0} : tensor<4x6xf32, #weft.axes<j, i>>, tensor<4xf32, #weft.axes<j>> -> tensor<4x6xf32, #weft.axes<j, i>>
+  weft.return
+}

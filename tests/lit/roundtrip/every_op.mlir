@@ -176,6 +176,15 @@ weft.graph @decomposed(%x: !bji) -> !bji {
   weft.return %y : !bji
 }
 
+// CHECK-LABEL: @decomposed_norms
+weft.graph @decomposed_norms(%x: !bji, %s: !bj) {
+  // CHECK: weft.normalize %x, %s, %s along (b, j) {count = 6, epsilon = 1.0e-05} : !f32_bji, !f32_bj, !f32_bj{{ *$}}
+  %0 = weft.normalize %x, %s, %s along (b, j) {count = 6} : !bji, !bj, !bj -> !bji
+  // CHECK: weft.rms_normalize %x, %s along (b, j) {count = 6, epsilon = 0.001} : !f32_bji, !f32_bj
+  %1 = weft.rms_normalize %x, %s along (b, j) {count = 6, epsilon = 1.0e-03} : !bji, !bj -> !bji
+  weft.return
+}
+
 // CHECK-LABEL: @movement
 weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long) {
   // CHECK: weft.transpose %x {permutation = [b, i, j]} : !f32_bji -> !f32_bij

@@ -126,16 +126,36 @@ std::string printStacking(const json &record, const std::string &variant) {
                      record["reason"].get<std::string>(), record["detail"].get<std::string>(), savings(record, false));
 }
 
+/// The norms that two names are of: the norm's own, or one of its steps. How each is computed, and what the other way would cost.
+std::string printNorms(const json &report, const std::vector<std::string> &asked) {
+  std::string text;
+  for (const json &record : report.value("attempts", json::array())) {
+    const std::string norm = record["opNames"].front();
+    const auto isOfNorm = [&](const std::string &name) { return name == norm || name.starts_with(norm + "_"); };
+    if (std::ranges::none_of(asked, isOfNorm)) continue;
+    if (!record["accepted"].get<bool>()) {
+      text += fmt::format("norm {}: whole: {} {} ({})\n", norm, record["code"].get<std::string>(), record["reason"].get<std::string>(),
+                          record["detail"].get<std::string>());
+      continue;
+    }
+    text += fmt::format("norm {}: {}", norm, report["form"].get<std::string>());
+    for (const auto &[form, loss] : report["lossOfOthers"].items()) text += fmt::format("; {} {} slower, whole plan", form, formatSeconds(loss));
+    text += report["lossOfOthers"].empty() ? "; --norms auto prices the others\n" : "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair) {
   const auto [first, second] = parsePair(pair, "--fusion");
   const std::vector<json> stacked = stackings(artifact, first, second);
-  std::string stackingText;
+  const json norms = artifact.report.value("norms", json::object());
+  std::string stackingText = printNorms(norms, {first, second});
   for (const json &record : stacked) stackingText += printStacking(record, artifact.plan.variant);
   const auto exists = [&](const std::string &name) { return isOp(artifact, name); };
-  if (!stacked.empty() && (!exists(first) || !exists(second)))
-    return {.text = stackingText, .json = {{"stackings", stacked}}};
+  if (!stackingText.empty() && (!exists(first) || !exists(second)))
+    return {.text = stackingText, .json = {{"stackings", stacked}, {"norms", norms}}};
   const Ops a = resolve(artifact, first), b = resolve(artifact, second);
   Ops both = a;
   both.insert(b.begin(), b.end());
@@ -152,7 +172,7 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
     if (records.empty()) text += "not fused: no pattern relates them (they exchange no tensor and share no operand)\n";
   }
   text += planPrices(artifact, a, b);
-  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"stackings", stacked}}};
+  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"stackings", stacked}, {"norms", norms}}};
 }
 
 }  // namespace weft::driver
