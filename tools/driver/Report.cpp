@@ -278,6 +278,7 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
   json report = {{"model", modelReport(compilation.description())},
                  {"variants", variantsReport(selected)},
+                 {"lowerBound", selected.lowerBound},
                  {"ops", best.selection.problem().ops},
                  {"opLabels", opLabels(best.selection.problem())},
                  {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},

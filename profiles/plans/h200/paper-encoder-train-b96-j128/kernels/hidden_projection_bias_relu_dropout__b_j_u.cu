@@ -5,7 +5,7 @@
 //              %18 = relu %17
 //              %19 = dropout %18
 //   space      u=4096 b=96 j=128 | i=1024 (reduced)
-//   reads      w1[u,i] f16   norm1[b,j,i] f16   b1[u] f16    33.6 MB
+//   reads      w1[i,u] f16   norm1[b,j,i] f16   b1[u] f16    33.6 MB
 //   writes     active_kept[b,j,u] f16    101 MB
 //   flop       103 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
@@ -21,7 +21,7 @@ constexpr weft::Offset u = 4096, i = 1024, b = 96, j = 128;  // extents
 constexpr weft::hopper::Product product = {
     .batch = 1, .m = b * j, .n = u, .k = i,
     .a = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
-    .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = 1, .k = u, .batch = 0, .isByEngine = true},
     .strideCm = u, .batchStrideC = 0, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 128, .n = 192, .stages = 4, .staging = 4, .rasterM = 4, .splits = 1,
     .isPingPong = true};

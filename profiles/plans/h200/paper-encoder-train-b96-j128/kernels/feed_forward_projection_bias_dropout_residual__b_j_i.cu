@@ -1,0 +1,56 @@
+// feed_forward_projection_bias_dropout_residual__b_j_i    kernel 11 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %20 = contract "iu,bju->bji" %w2, %19
+//              %21 = bias %20, %b2
+//              %22 = dropout %21
+//              %23 = residual %22, %15
+//   space      i=1024 b=96 j=128 | u=4096 (reduced)
+//   reads      w2[i,u] f16   active_kept[b,j,u] f16   b2[i] f16   norm1[b,j,i] f16    134 MB
+//   writes     residual2[b,j,i] f16    25.2 MB
+//   flop       103 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
+//   fused by   fuse: producer-consumer + reduction-consumer
+//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+//   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
+#include "weft/dropout.cuh"
+#include "weft/hopper_contraction.cuh"
+
+namespace {
+constexpr weft::Offset i = 1024, u = 4096, b = 96, j = 128;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = b * j, .n = i, .k = u,
+    .a = {.outer = u, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = u, .k = 1, .batch = 0, .isByEngine = true},
+    .strideCm = i, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 4, .splits = 1,
+    .isPingPong = true};
+constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
+constexpr float keepScale = 1.1111112f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::hopper::TensorMap w2_map,
+                                                    const __grid_constant__ weft::hopper::TensorMap active_kept_map,
+                                                    const weft::half *__restrict__ b2,
+                                                    const __grid_constant__ weft::hopper::TensorMap norm1_map,
+                                                    const __grid_constant__ weft::hopper::TensorMap residual2_map,
+                                                    const weft::DropoutKey *__restrict__ dropoutKey,
+                                                    unsigned dropoutStream) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const float scaleOfKept = weft::opaque(keepScale);
+  const auto finish = [=](float (&sums)[8], const float (&norm1_v)[8], const float (&b2_v)[8],
+      const weft::hopper::Fragment &at) {
+    const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float feed_forward = sums[e] + b2_v[e];                                               // %21
+      const float feed_forward_kept = (kept.at(e) ? feed_forward : 0.0f) * scaleOfKept;           // %22
+      const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %23
+      sums[e] = residual2_2;
+    }
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&active_kept_map, nullptr}, {&w2_map, nullptr},
+      {&residual2_map, nullptr}, weft::hopper::PanelOperand<weft::half>{{&norm1_map, nullptr}},
+      weft::hopper::ColumnOperand<weft::half>{b2}, finish);
+}
