@@ -20,7 +20,7 @@ CURE = 'tools/plans writes profiles/plans anew'
 # d_b2 is one more kernel of BDRB in any plan (tests/unit/PaperKernels.h).
 DRLN, BDRLN, BDRB, EBSB = (('DRLN', 'attention,norm1'), ('BDRLN', 'feed_forward,norm2'), ('BDRB', 'd_active,d_b1'), ('EBSB', 'd_norm1,d_gamma1'))
 SPLIT = {'paper-encoder-train-b8-j512': [DRLN, BDRLN, BDRB, EBSB],
-         'paper-encoder-train-b96-j128': [DRLN, ('BLNRD', 'd_residual2,d_feed_forward'), BDRB, EBSB]}
+         'paper-encoder-train-b96-j128': [DRLN, BDRLN, ('BLNRD', 'd_residual2,d_feed_forward'), BDRB, EBSB]}
 
 
 def paper_kernels(operators):
