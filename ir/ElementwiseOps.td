@@ -79,7 +79,7 @@ def Weft_ReluOp     : Weft_Unary<"relu", "weft::relu({0})", 0, "a > 0 || std::is
 def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5, "0.5 * a * std::erfc(-a / std::sqrt(2.0))",
     ["make<GeluDxOp>(dy, a)"]>;
 def Weft_GeluTanhOp : Weft_Unary<"gelu_tanh", "weft::geluTanh({0})", 9,
-    "0.5 * a * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)))",
+    "a / (1 + std::exp(-2 * std::sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)))",
     ["make<GeluTanhDxOp>(dy, a)"]>;
 def Weft_SiluOp     : Weft_Unary<"silu", "weft::silu({0})", 4, "a / (1 + std::exp(-a))", ["make<SiluDxOp>(dy, a)"]>;
 def Weft_TanhOp     : Weft_Unary<"tanh", "weft::tanh({0})", 1, "std::tanh(a)", ["make<TanhDxOp>(dy, y)"]>;

@@ -240,9 +240,11 @@ std::string epilogueRefusal(const BodyOp &op) {
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialSums = 20;
+  constexpr int ofJoiners = 16;  // that other warps have instead, who join up to two sums: areSumsServed in hopper_store.cuh
   if (region.isPlain()) return 0;
   int registers = fragment + (fragment + 2 * addresses) * int(kernel.outputs.size() - region.sums.size() - 1);
   registers += partialSums * int(region.sums.size());
+  if (region.sums.size() == 1 || region.sums.size() == 2) registers += ofJoiners;
   // The first tensor of the result's shape comes through shared memory, the first vector waits in registers.
   bool isPanelSeen = false, isVectorSeen = false;
   for (const EpilogueInput &input : region.inputs) {

@@ -107,7 +107,8 @@ __device__ __forceinline__ unsigned wordOf(float sum) {
 __device__ __forceinline__ float sumOf(unsigned word) { return ptx::floatFromBits(~word); }
 
 /// Device memory of a kernel: `slots` partial sums of each of `strips` strips of `width` columns or rows, and who has arrived.
-/// A module's own, so one launch of it at a time; all zero at load and again after every launch.
+/// A module's own, so one launch of it at a time: two would take each other's words, and wait for them without end. All zero at load
+/// and again after every launch.
 template <int stripCount, int slotCount, int elements> struct alignas(16) StripPartials {
   static constexpr int strips = stripCount, slots = slotCount, width = elements;
   unsigned of[strips][slots][width];

@@ -1,6 +1,6 @@
 // The skeleton of contractions on sm_90a: C = A B for every member of a batch, accumulated in fp32, as one persistent kernel
 // of three warpgroups. The first loads slices of A and B into a ring of stages in shared memory, and beside them what an epilogue
-// reads; the other two multiply them (wgmma) and turn their sums into C (epilogue), which leaves through shared memory.
+// reads, and joins what it sums (hopper_sums.cuh); the other two multiply them (wgmma) and turn their sums into C (epilogue), which leaves through shared memory.
 //
 //   cooperative  both consumers share a tile, half of its rows each
 //   ping-pong    each consumer has its own tile; while one multiplies, the other stores

@@ -207,8 +207,12 @@ template <> struct Pace<true> {
   static constexpr int atOnce = 4;
   unsigned zero, before[atOnce] = {};
   __device__ __forceinline__ Pace() {
+#if defined(WEFT_EMULATE)
+    zero = 0;
+#else
     asm volatile("mov.u32 %0, %%nsmid;" : "=r"(zero));
     zero >>= 16;  // no machine has as many multiprocessors
+#endif
   }
   __device__ __forceinline__ float after(float value, int of) const { return ptx::floatFromBits(bitsOf(value) | (before[of] & zero)); }
 };
@@ -249,22 +253,19 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsO
   template <typename Summed>
   __device__ __forceinline__ void operator()(Pace<true> &pace, float (&values)[8], const float (&ofPanel)[8], const float (&ofVector)[8],
                                              float (&second)[8], Summed &summed, const Fragment &fragment) const {
+    static_assert(SumsOut::count == 0);
     float results[8];
 #pragma unroll
     for (int from = 0; from < 8; from += Pace<true>::atOnce) {
       float own[8], ownSecond[8];
-      Summed ownSummed;
 #pragma unroll
       for (int e = 0; e < 8; ++e) own[e] = e / Pace<true>::atOnce * Pace<true>::atOnce == from ? pace.after(values[e], e - from) : values[e];
-      (*this)(own, ofPanel, ofVector, ownSecond, ownSummed, fragment);
+      (*this)(own, ofPanel, ofVector, ownSecond, summed, fragment);
 #pragma unroll
       for (int e = from; e < from + Pace<true>::atOnce; ++e) {
         results[e] = own[e];
         pace.before[e - from] = bitsOf(own[e]);
         if constexpr (writesPanel) second[e] = ownSecond[e];
-        if constexpr (SumsOut::count > 0)
-#pragma unroll
-          for (int sum = 0; sum < SumsOut::count; ++sum) summed.of[sum][e] = ownSummed.of[sum][e];
       }
     }
 #pragma unroll
@@ -306,8 +307,8 @@ __device__ __forceinline__ void putFragment(const float (&values)[8], const Frag
 }
 
 /// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from.
-template <Product product, bool isByEngine, typename Pace, typename T, typename Summed, typename Finish>
-__device__ __forceinline__ void finishFragment(Pace &pace, float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
+template <Product product, bool isByEngine, typename PaceOfTile, typename T, typename Summed, typename Finish>
+__device__ __forceinline__ void finishFragment(PaceOfTile &pace, float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
                                                SharedAddress row, T *c, const Finish &finish) {
   float ofPanel[8], second[8];
   if constexpr (Finish::readsPanel && isByEngine) {
@@ -333,8 +334,8 @@ __device__ __forceinline__ void storePanel(const Panels<product, tile> &panels, 
 }
 
 /// Applies the epilogue to the sums and puts them into a panel's buffer.
-template <Product product, Tile tile, typename Pace, typename T, typename Finish>
-__device__ __forceinline__ void finishPanel(Pace &pace, Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
+template <Product product, Tile tile, typename PaceOfTile, typename T, typename Finish>
+__device__ __forceinline__ void finishPanel(PaceOfTile &pace, Sums<product, tile> &sums, Tensor<T> c, const Panels<product, tile> &panels, int turn,
                                             SharedAddress buffer, const VectorOfTile<product, tile, typename Finish::VectorInput> &vector,
                                             TotalsOfTile<product, tile, typename Finish::SumOutputs> &totals, const Finish &finish) {
   const int panel = panels.ofTurn(turn), warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32, stagingRow = warp * 16 + lane % 16;
@@ -370,7 +371,7 @@ __device__ __forceinline__ void storeSums(Sums<product, tile> &sums, Tensor<T> c
   using P = Panels<product, tile>;
   using Ring = Staging<product, tile, Finish::tensors>;
   constexpr int together = Ring::together, inFlight = Ring::turnsInFlight;
-  Pace<tile.isPingPong && product.isByEngine && Finish::goesTooFast> pace;
+  Pace<tile.isPingPong && tile.splits == 1 && product.isByEngine && Finish::goesTooFast> pace;
 #pragma unroll
   for (int from = 0; from < P::turns; from += together) {
     if (tile.splits > 1 && P::ofTurn(from) >= P::count) break;

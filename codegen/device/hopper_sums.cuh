@@ -96,11 +96,11 @@ template <Product product, Tile tile> struct TotalOfTile<product, tile, false> {
     }
   }
   __device__ __forceinline__ void leave(Partials &partials, const P &panels) const {
+    if (threadIdx.x % 32 >= Shape::columns / 4) return;
     unsigned words[4];
 #pragma unroll
     for (int e = 0; e < 4; ++e) words[e] = wordOf(gathered[e]);
-    if (threadIdx.x % 32 < Shape::columns / 4)
-      ptx::leaveForGrid(&partials.of[strip(panels, threadIdx.x % warpgroup / 32)][Shape::consumerM(panels)][threadIdx.x % 32 * 4], words);
+    ptx::leaveForGrid(&partials.of[strip(panels, threadIdx.x % warpgroup / 32)][Shape::consumerM(panels)][threadIdx.x % 32 * 4], words);
   }
   /// Where an element of the strip lies in C, and how many there are.
   __device__ __forceinline__ static int place(const P &panels, int warp, int element) {
@@ -206,7 +206,7 @@ template <bool isOfRows, Product product, Tile tile, typename Outputs> struct St
   using Partials = typename Total::Partials;
   static constexpr int count = isOfRows ? Outputs::count - Outputs::columns : Outputs::columns;
 
-  /// For a warp that has left its sums of a tile, or is about to.
+  /// For a warp that has left its sums of a tile.
   __device__ __forceinline__ static unsigned arrive(const Outputs &outputs, const P &panels, int warp) {
     unsigned before = 0;
     bool hasArrived = false;

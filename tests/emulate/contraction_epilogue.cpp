@@ -529,7 +529,7 @@ TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, w
   }
 }
 
-TEST_CASE("a consumer arrives for more tiles than a warp has lanes") {
+TEST_CASE("a consumer joins the sums of many tiles") {
   using enum HopperSchedule;
   constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 3},
                                               {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1}};

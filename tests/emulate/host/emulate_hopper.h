@@ -32,6 +32,7 @@ inline unsigned char *sharedBytes(SharedAddress address) { return static_cast<un
 inline void arrive(SharedAddress) {}
 inline void arriveExpecting(SharedAddress, int) {}
 inline void wait(SharedAddress, int, const char *file = __builtin_FILE(), int line = __builtin_LINE()) { weft::emulate::barrier(file, line); }
+inline void arriveAt(int, int) {}
 inline void synchronize(int, int, const char *file = __builtin_FILE(), int line = __builtin_LINE()) { weft::emulate::barrier(file, line); }
 
 inline void storePair(SharedAddress to, float first, float second) {

@@ -49,9 +49,9 @@ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typenam
     }
     TotalsOfTile<product, tile, SumOutputs> totals;
     storeSums(own, c, panels, staging, vectorOfTile, totals, finish);
-    if constexpr (SumOutputs::count > 0) totals.template leave<Out::readsPanel>(finish.sums, panels, staging.start, consumer);
+    // Every tile as if it were the consumer's last one: nobody else joins its sums here.
+    if constexpr (SumOutputs::count > 0) leaveSums<false, Out::readsPanel>(totals, finish.sums, panels, staging, true, true);
   }
-  finishSums<product, tile>(finish.sums, int(blockIdx.x), int(gridDim.x), consumer * P::rowBlocks * 64);
 }
 
 }  // namespace weft::hopper
