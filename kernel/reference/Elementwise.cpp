@@ -13,6 +13,8 @@ constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 /// Device functions are a few ulp off and round their arguments on the way; +, -, *, / round once.
 constexpr double functionUlps = 8, arithmeticUlps = 4;
+/// What they compute on the way may be flushed to zero below this, the least normal number of fp32, before an operand multiplies it.
+constexpr double flushed = 0x1p-126;
 
 }  // namespace
 
@@ -31,6 +33,11 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   Point result{.value = function(), .error = 0};
   if (!std::isfinite(result.value)) return result;
   result.error = (isFunction ? functionUlps : arithmeticUlps) * roundoff * std::abs(result.value);
+  if (isFunction) {
+    double lost = flushed;
+    for (size_t n = 0; n < op.operands.size(); ++n) lost *= std::max(1.0, std::abs(values[n]));
+    result.error += lost;
+  }
   for (size_t n = 0; n < op.operands.size(); ++n) {
     if (errors[n] == 0 || !std::isfinite(errors[n])) continue;
     const double exact = values[n];

@@ -53,6 +53,28 @@ int addContraction(KernelBuilder &builder, int x, int w) {
 
 }  // namespace
 
+TEST_CASE("what a function computes on the way may be flushed to zero, and nothing else") {
+  const auto at = [](const char *name, const char *spelling, double x) {
+    KernelBuilder builder("function", extents);
+    const int input = builder.input("x", "u"), y = builder.op(name, OperatorClass::elementwise, {input}, "y", "u");
+    builder.last().spelling = spelling;
+    const Kernel kernel = builder.build({y});
+    PointEvaluator evaluator(kernel, {[x](std::span<const int64_t>) { return x; }}, source);
+    return evaluator.output(0, std::array<int64_t, 1>{0});
+  };
+  // 1 / (1 + exp(-x)) of fp32 is zero where exp(-x) overflows.
+  for (const Point &tail : {at("silu", "weft::silu({0})", -95.0), at("gelu_tanh", "weft::geluTanh({0})", -10.2)}) {
+    CHECK(tail.value < 0);
+    CHECK(-tail.value < 0x1p-126);
+    CHECK(tail.error >= -tail.value);
+    CHECK(tail.error < 0x1p-118);
+  }
+  CHECK(at("silu", "weft::silu({0})", 1.0).error < 2e-6);
+  // The tanh form has no cancellation to hide behind: far left of zero its digits are right.
+  const Point left = at("gelu_tanh", "weft::geluTanh({0})", -6.0);
+  CHECK(left.value == Approx(-6 / (1 + std::exp(2 * std::sqrt(2 / M_PI) * (6 + 0.044715 * 216)))).epsilon(1e-12));
+}
+
 TEST_CASE("a fused contraction has the elements of its ops one by one") {
   KernelBuilder fused("fused", extents);
   const int x = fused.input("x", "bji"), w = fused.input("w", "iu");
