@@ -142,7 +142,7 @@ private:
     }
     const std::string load = loadText(input, pointer);
     if (load.empty()) return addElementwise(input, pointer);
-    headers.insert("weft/fragment.cuh");
+    usesFragments();
     const std::string name = context.names.claim(value.name + "_v");
     loads.push_back(declare("const auto", name, load));
     reference[size_t(input.value)] = element(name + ".at");
@@ -180,7 +180,7 @@ private:
       const std::string index = coordinate(axis, true);
       terms.push_back(stride == 1 ? asOperand(index) : fmt::format("weft::Offset({}) * {}", index, stride));
     }
-    headers.insert("weft/fragment.cuh");
+    usesFragments();
     const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
     const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.product);
     const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
@@ -284,6 +284,12 @@ private:
 
   // --- outputs ---
 
+  /// Whole fragments are loaded or stored here, not by the skeleton.
+  void usesFragments() {
+    headers.insert("weft/fragment.cuh");
+    result.accessesMemory = true;
+  }
+
   void addOutputs() {
     for (size_t output = 1; output < kernel.outputs.size(); ++output) {
       const int value = kernel.outputs[output];
@@ -298,7 +304,7 @@ private:
         elements.push_back(assign(element(name), reference[size_t(value)]));
         continue;
       }
-      headers.insert("weft/fragment.cuh");
+      usesFragments();
       loads.push_back(declare("weft::Vec<float, 8>", name));
       elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
       stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})",

@@ -6,7 +6,6 @@
 #include "codegen/Program.h"
 #include "kernel/ContractionRegion.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace weft::codegen {
@@ -40,11 +39,10 @@ struct ContractionEpilogue {
   Block prologue = {};                     ///< before the skeleton is called
   std::string arguments = {};              ///< the function's parameters
   Block body = {};
+  bool accessesMemory = false;             ///< it loads operands or stores results itself
 
   /// Whether the sums leave as they are.
   bool isEmpty() const { return body.empty(); }
-  /// Whether it loads operands or stores results itself.
-  bool accessesMemory() const { return std::ranges::count(headers, "weft/fragment.cuh") > 0; }
 };
 
 /// Throws Error(unsupported) naming the value for element types other than f32, f16 and bf16.

@@ -287,7 +287,7 @@ private:
     if (!epilogue.isEmpty()) {
       finish = names.claim("finish");
       program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
-      if (epilogue.accessesMemory()) finish = fmt::format("weft::hopper::ByThreads{{{}}}", finish);
+      if (epilogue.accessesMemory) finish = fmt::format("weft::hopper::ByThreads{{{}}}", finish);
     }
     if (knobs.streams != 0) return callStreams(finish);
     if (region.prologue) return callMade(making, finish);

@@ -195,6 +195,21 @@ TEST_CASE("a sum of the product alone makes its region no plain one, and takes r
   CHECK(epilogueRegisters(kernel, *answer.region) > 0);
 }
 
+TEST_CASE("one sum or two take the registers of those who join them, more are joined by the epilogue's own threads") {
+  const auto registersOf = [](int sums) {
+    Projection p;
+    p.contract();
+    std::vector<int> outputs = {p.c};
+    for (int n = 0; n < sums; ++n) outputs.push_back(reduce(p, p.c, "sum", n % 2 ? "bj" : "u", n % 2 ? "u" : "bj", "sum" + std::to_string(n)));
+    const Kernel kernel = p.builder.build(outputs);
+    const auto answer = contractionRegion(kernel);
+    REQUIRE(answer.region);
+    return epilogueRegisters(kernel, *answer.region);
+  };
+  const int one = registersOf(1), two = registersOf(2), three = registersOf(3), ofSum = two - one;
+  CHECK(three - two == ofSum - 16);  // 232 registers of a consumer and not 216
+}
+
 TEST_CASE("sums that are no part of a region say why") {
   const auto refused = [](const std::string &kind, const std::string &letters, const std::string &reduced, bool isFirst = false) {
     Projection p;
