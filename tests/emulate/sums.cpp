@@ -213,16 +213,21 @@ extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, 
 }
 )";
 
-/// Every width of a strip, with as many slots as leave some lanes without one and as need several rounds; one warp.
+/// Every width of a strip, with as many slots as leave some lanes without one and as need several rounds; one warp. `remainder`: what is
+/// left of words and counters for the next launch, and whether a sum was left as the word that says there is none.
 constexpr const char *strips = R"(
 namespace {
 __device__ weft::StripPartials<2, SLOTS, WIDTH> partials;
 }
-extern "C" __global__ void __launch_bounds__(32) strips(const float *x, float *sums) {
+extern "C" __global__ void __launch_bounds__(32) strips(const float *x, float *sums, float *remainder) {
   const int strip = blockIdx.x % 2, slot = blockIdx.x / 2;
   for (int at = threadIdx.x; at < WIDTH; at += 32) partials.of[strip][slot][at] = weft::wordOf(x[(strip * SLOTS + slot) * WIDTH + at]);
   if (!isLastOfStrip(partials, strip)) return;
   weft::addStrip(partials, strip, [&](int at, float sum) { sums[strip * WIDTH + at] = sum; });
+  weft::ptx::warpBarrier();
+  unsigned left = partials.arrived[strip] + (weft::wordOf(weft::ptx::floatFromBits(~0u)) == 0);
+  for (int at = threadIdx.x; at < SLOTS * WIDTH; at += 32) left += partials.of[strip][at / WIDTH][at % WIDTH] != 0;
+  remainder[strip * 32 + threadIdx.x] = float(left);
 }
 )";
 
@@ -288,7 +293,9 @@ TEST_CASE("strips of every width and any number of slots") {
     const auto [slots, width] = shapes[shape];
     INFO(slots << " slots of " << width);
     const Floats x = numbers(2 * slots * width, uint32_t(shape) + 11);
-    const Floats sums = launched(library.kernel(shape), x, {size_t(2 * width)}, 2 * slots, 32)[0];
+    const std::vector<Floats> results = launched(library.kernel(shape), x, {size_t(2 * width), 64}, 2 * slots, 32);
+    const Floats &sums = results[0];
+    CHECK(results[1] == Floats(64, 0.0f));
     size_t wrong = 0;
     for (int64_t at = 0; at < 2 * width; ++at) {
       double sum = 0;
