@@ -76,8 +76,9 @@ public:
     }
     program.launchBounds = fmt::format("{}, 1", hopperThreads(knobs));
     program.launch = {.grid = {hopperBlocks(product, knobs), 1, 1}, .block = {hopperThreads(knobs), 1, 1},
-                      .sharedBytes = sharedBytes(), .cluster = knobs.splits, .startsEarly = isNarrow()};
+                      .sharedBytes = sharedBytes(), .cluster = std::max(knobs.splits, knobs.sharers), .startsEarly = isNarrow()};
     if (knobs.splits > 1) program.clusterBlocks = tile + ".splits";
+    if (knobs.sharers > 1) program.clusterBlocks = tile + ".sharers";
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
     return std::move(program);
@@ -112,7 +113,7 @@ private:
       const Value &value = kernel.values[size_t(kernel.inputs[i])];
       tensors[i].name = names.claim(value.name);
       if (i == product.a.input) nameOperand(product.a, product.m, knobs.tileM);
-      else if (i == product.b.input) nameOperand(product.b, product.n, knobs.tileN);
+      else if (i == product.b.input) nameOperand(product.b, product.n, knobs.tileN / knobs.sharers);
       else if (i == panel) addPanels(tensors[i], Parameter::Kind::inputMap, Parameter::Kind::input, int(i));
       else addPointer(tensors[i], Parameter::Kind::input, int(i), value.dtype);
     }
@@ -237,8 +238,9 @@ private:
 
   void describeTile() {
     const std::string members =
-        fmt::format("{{.m = {}, .n = {}, .stages = {}, .staging = {}, .rasterM = {}, .splits = {}, .isPingPong = {}}}", knobs.tileM,
-                    knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM, knobs.splits, knobs.schedule == HopperSchedule::pingPong);
+        fmt::format("{{.m = {}, .n = {}, .stages = {}, .staging = {}, .rasterM = {}, .splits = {}, .isPingPong = {}{}}}", knobs.tileM,
+                    knobs.tileN, knobs.stages, knobs.staging, knobs.rasterM, knobs.splits, knobs.schedule == HopperSchedule::pingPong,
+                    knobs.sharers == 1 ? "" : fmt::format(", .sharers = {}", knobs.sharers));
     program.constants.push_back({"weft::hopper::Tile", {{tile, members}}, ""});
   }
 

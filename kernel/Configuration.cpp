@@ -190,8 +190,9 @@ struct Describe {
     const std::string panels = knobs.schedule == HopperSchedule::narrow
                                    ? ""
                                    : fmt::format(", {} staged panels, raster {}", knobs.staging, knobs.rasterM);
-    return fmt::format("wgmma, {} tiles of {} x {}, {} stages{}{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages, panels,
+    return fmt::format("wgmma, {} tiles of {} x {}, {} stages{}{}{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages, panels,
                        knobs.splits == 1 ? "" : fmt::format(", k over {} blocks", knobs.splits),
+                       knobs.sharers == 1 ? "" : fmt::format(", slices of B for {} blocks", knobs.sharers),
                        knobs.streams == 0 ? "" : fmt::format(", equal runs of slices for {} blocks", knobs.blocks));
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
@@ -233,9 +234,10 @@ struct CanonicalKnobs {
     return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
-    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
+    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}{}{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
                        knobs.stages, knobs.staging, knobs.rasterM, knobs.blocks,
-                       knobs.splits == 1 ? "" : fmt::format(" splits {}", knobs.splits), knobs.streams == 0 ? "" : " streams");
+                       knobs.splits == 1 ? "" : fmt::format(" splits {}", knobs.splits),
+                       knobs.sharers == 1 ? "" : fmt::format(" sharers {}", knobs.sharers), knobs.streams == 0 ? "" : " streams");
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
     return fmt::format("tile {}x{}x{} stages {} warps {}x{} raster {}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages,

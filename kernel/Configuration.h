@@ -98,6 +98,7 @@ struct HopperContractionKnobs {
   int rasterM = 8;               ///< tiles along m that are taken together before the next along n
   int blocks = 132;              ///< at most, each alone on its multiprocessor; a block takes every so manieth tile
   int splits = 1;                ///< blocks of a cluster that share the k of one tile: 1, 2, 4, 8; above 1 every tile has a cluster
+  int sharers = 1;               ///< blocks of a cluster that take neighbouring tiles along m and load slices of B for each other: 1, 2
   int streams = 0;               ///< 1: every block takes an equal run of the slices of all tiles, and shares those that it ends in (hopper_streams.cuh)
   auto operator<=>(const HopperContractionKnobs &) const = default;
 };

@@ -47,6 +47,7 @@ template <typename Visitor> void visitFields(HopperContractionKnobs &knobs, Visi
   visit.integer("raster", knobs.rasterM, HopperContractionKnobs{}.rasterM);
   visit.integer("blocks", knobs.blocks, HopperContractionKnobs{}.blocks);
   visit.integer("splits", knobs.splits, HopperContractionKnobs{}.splits);
+  visit.integer("sharers", knobs.sharers, HopperContractionKnobs{}.sharers);
   visit.integer("streams", knobs.streams, HopperContractionKnobs{}.streams);
 }
 template <typename Visitor> void visitFields(AmpereContractionKnobs &knobs, Visitor &visit) {

@@ -108,6 +108,16 @@ std::string streamRefusal(const HopperProduct &product, const HopperContractionK
   return "";
 }
 
+/// A cluster's tiles are one below the other: in every group of the raster, and in the last one.
+std::string sharersRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  if (!product.a.isByEngine || !product.b.isByEngine || product.isAnyMade())
+    return "blocks that share slices of B take operands from memory, whose rows start at multiples of 16 bytes";
+  if (product.hasSeveralStrides()) return "blocks that share slices of B take one stride along each group of axes: take others where there are several";
+  if (const int64_t rows = (product.m + knobs.tileM - 1) / knobs.tileM; rows % knobs.sharers != 0)
+    return fmt::format("{} tiles along m for {} blocks that share slices of B; they take a multiple", rows, knobs.sharers);
+  return "";
+}
+
 HopperProductAnswer refused(std::string reason) { return {.refusal = std::move(reason)}; }
 
 /// Whether ops before the contraction make one of its operands: slices of it are not what a map of the tensor brings, so that the dimensions of
@@ -214,6 +224,7 @@ int64_t hopperStreamBytes(const HopperProduct &product, const HopperContractionK
 }
 
 int64_t hopperBlocks(const HopperProduct &product, const HopperContractionKnobs &knobs) {
+  if (knobs.sharers > 1) return std::min<int64_t>(hopperTiles(product, knobs), knobs.blocks) / knobs.sharers * knobs.sharers;
   if (knobs.streams != 0) return knobs.blocks;
   const int64_t tiles = hopperTiles(product, knobs);
   const bool isPersistent = knobs.splits == 1 && knobs.schedule != HopperSchedule::narrow;
@@ -227,6 +238,8 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes {} at least", product.k, knobs.splits, product.depth());
   if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
+  if (knobs.sharers > 1)
+    if (std::string reason = sharersRefusal(product, knobs); !reason.empty()) return reason;
   if (knobs.streams != 0)
     if (std::string reason = streamRefusal(product, knobs, epilogueRegisters == 0); !reason.empty()) return reason;
   if (product.isAnyMade() && (knobs.splits > 1 || knobs.streams != 0)) return "blocks share the k of a tile whose operand is made on load; one does";
@@ -294,6 +307,13 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
     return "less than 2 stages, or less than 1 staged panel, raster or block";
   if (knobs.splits != 1 && knobs.splits != 2 && knobs.splits != 4 && knobs.splits != 8)
     return fmt::format("k over {} blocks; clusters of 1, 2, 4 and 8 are taken", knobs.splits);
+  if (knobs.sharers != 1 && knobs.sharers != 2) return fmt::format("slices of B for {} blocks; 1 and 2 are taken", knobs.sharers);
+  if (knobs.sharers > 1 && (knobs.schedule == HopperSchedule::narrow || knobs.splits > 1 || knobs.streams != 0))
+    return "slices of B for several blocks in narrow tiles, or beside k over several blocks, or in equal runs of slices; they are for whole tiles";
+  if (knobs.sharers > 1 && (knobs.tileN / knobs.sharers % 64 != 0 || knobs.rasterM % knobs.sharers != 0 || knobs.blocks % knobs.sharers != 0))
+    return fmt::format("tiles of {} columns, raster {} and {} blocks for {} that share slices of B; each loads 64 columns or a multiple, and raster and "
+                       "blocks are multiples",
+                       knobs.tileN, knobs.rasterM, knobs.blocks, knobs.sharers);
   if (knobs.streams != 0 && knobs.streams != 1) return fmt::format("streams of {}; 0 and 1 are taken", knobs.streams);
   if (knobs.streams != 0 && (knobs.schedule != HopperSchedule::cooperative || knobs.splits != 1))
     return "equal runs of slices in ping-pong tiles, or with k over several blocks; cooperative tiles with k in one block are taken";

@@ -23,6 +23,8 @@ struct HopperOperand {
   bool isAlongK() const { return k == 1; }
   /// Elements from a row to the next.
   int64_t pitch() const { return isAlongK() ? outer : k; }
+  /// Whether rows start at odd multiples of 16 bytes: their 128 bytes straddle sectors of 32, and arrive half as fast.
+  bool straddlesSectors(int64_t elementBytes) const { return isByEngine && !isMade && pitch() * elementBytes % 32 != 0; }
   bool operator==(const HopperOperand &) const = default;
 };
 

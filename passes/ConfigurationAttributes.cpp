@@ -45,6 +45,8 @@ template <typename Visitor> void visitKnobs(HopperContractionKnobs &knobs, Visit
   visit.integer("raster_m", knobs.rasterM);
   visit.integer("blocks", knobs.blocks);
   visit.optional("splits", knobs.splits, 1);
+  visit.optional("sharers", knobs.sharers, 1);
+  visit.optional("streams", knobs.streams, 0);
 }
 template <typename Visitor> void visitKnobs(AmpereContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tile_m", knobs.tileM);

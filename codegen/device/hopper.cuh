@@ -59,11 +59,16 @@ __device__ __forceinline__ void pauseFor(unsigned nanoseconds) { __nanosleep(nan
 /// This thread has come so far; blocks may then rely on each other's barriers once all threads have waited.
 __device__ __forceinline__ void arriveAtCluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 __device__ __forceinline__ void waitForCluster() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
-/// What block `rank` of the cluster has where this one has `own`: for sendSums alone.
+/// What block `rank` of the cluster has where this one has `own`: for sendSums and arriveInBlock alone.
 __device__ __forceinline__ SharedAddress addressInBlock(SharedAddress own, int rank) {
   SharedAddress address;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
   return address;
+}
+/// Arrives at a barrier of any block of the cluster. Orders nothing: what released this phase's memory was a wait for products, and a
+/// release would be a fence of the device in every slice.
+__device__ __forceinline__ void arriveInBlock(SharedAddress barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 /// Writes 16 bytes into another block's shared memory, and tells the barrier there that they have landed.
 __device__ __forceinline__ void sendSums(SharedAddress to, SharedAddress barrier, float x, float y, float z, float w) {
@@ -105,6 +110,15 @@ __device__ __forceinline__ void loadTile(SharedAddress to, const TensorMap *map,
                                          int z) {
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
                ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
+}
+/// The same into the same place of every block of the cluster whose bit is set in `blocks`, and to the barrier that each has there.
+__device__ __forceinline__ void loadTileForBlocks(SharedAddress to, const TensorMap *map, SharedAddress barrier, unsigned short blocks, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5}], [%2], %3;"
+               ::"r"(to), "l"(map), "r"(barrier), "h"(blocks), "r"(x), "r"(y) : "memory");
+}
+__device__ __forceinline__ void loadTileForBlocks(SharedAddress to, const TensorMap *map, SharedAddress barrier, unsigned short blocks, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;"
+               ::"r"(to), "l"(map), "r"(barrier), "h"(blocks), "r"(x), "r"(y), "r"(z) : "memory");
 }
 /// Stores drop rows out of bounds exactly, the innermost dimension at 16 bytes only.
 __device__ __forceinline__ void storeTile(const TensorMap *map, SharedAddress from, int x, int y) {

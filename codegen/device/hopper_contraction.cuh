@@ -34,6 +34,14 @@ __device__ __forceinline__ void multiplyElements(float (&d)[sums], unsigned long
   else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
 }
 
+/// Hands a stage back to all that load into it.
+template <Product product, Tile tile> __device__ __forceinline__ void leaveStage(Shared<product, tile> shared, int stage) {
+  if constexpr (tile.sharers == 1) arrive(shared.empty(stage));
+  else
+#pragma unroll
+    for (int rank = 0; rank < tile.sharers; ++rank) arriveInBlock(addressInBlock(shared.empty(stage), rank));
+}
+
 /// Multiplies the slices of one tile. A stage is handed back when the products that read it have ended.
 template <Product product, Tile tile, typename A, typename B>
 __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared,
@@ -57,7 +65,7 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
     }
     commitProducts();
     waitForProducts<1>();
-    if (previous >= 0 && isSpeaker) arrive(shared.empty(previous));
+    if (previous >= 0 && isSpeaker) leaveStage(shared, previous);
     previous = place.stage;
     place.advance();
   }
@@ -92,7 +100,7 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, tiles.firstRow, isSpeaker);
     if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     waitForProducts<0>();
-    if (isSpeaker) arrive(shared.empty((place.stage + tile.stages - 1) % tile.stages));
+    if (isSpeaker) leaveStage(shared, (place.stage + tile.stages - 1) % tile.stages);
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
@@ -123,15 +131,16 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
     constexpr int fullArrivals = (isAnyByEngine ? 1 : 0) + (P::areAllByEngine ? 0 : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
       initializeBarrier(shared.full(stage), fullArrivals);
-      initializeBarrier(shared.empty(stage), tile.isPingPong ? 1 : P::consumers);
+      initializeBarrier(shared.empty(stage), (tile.isPingPong ? 1 : P::consumers) * tile.sharers);
     }
     for (int buffer = 0; buffer < P::consumers * tile.staging; ++buffer)
       initializeBarrier(shared.panelLoaded(0) + 8 * buffer, 1);
     for (int consumer = 0; consumer < P::consumers; ++consumer) initializeBarrier(shared.partsLanded(consumer), 1);
     publishBarriers();
   }
-  ptx::barrier();
-  if constexpr (tile.splits > 1) arriveAtCluster();
+  if constexpr (tile.sharers == 1) ptx::barrier();
+  if constexpr (tile.splits > 1 || tile.sharers > 1) arriveAtCluster();
+  if constexpr (tile.sharers > 1) waitForCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
   constexpr bool areSumsServed = hopper::areSumsServed<product, tile, SumOutputs>;
@@ -147,6 +156,11 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   } else {
     raiseRegisters<areSumsServed ? consumerRegistersBesideSums : P::consumerRegisters>();
     consume<ElementsOf<T>, product, tile, isServed>(shared, c, role - 1, Out{panel, vector, output, sums, epilogue});
+  }
+  if constexpr (tile.sharers > 1) {  // others still write here and arrive here
+    __syncwarp();
+    arriveAtCluster();
+    waitForCluster();
   }
 }
 

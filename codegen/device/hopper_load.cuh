@@ -18,6 +18,20 @@ __device__ __forceinline__ void loadSlice(SharedAddress to, const TensorMap *map
   }
 }
 
+/// Loads the part of a slice of B that is this block's, for all blocks that share it.
+template <Product product, Tile tile> __device__ __forceinline__ void loadShared(SharedAddress to, const TensorMap *map, SharedAddress barrier, int outer, int k, int batch) {
+  constexpr int rows = tile.n / tile.sharers;
+  constexpr unsigned short blocks = (1 << tile.sharers) - 1;
+  const int rank = rankAmongSharers<tile>();
+#pragma unroll
+  for (int panel = 0; panel < (product.b.isAlongK() ? 1 : rows / 64); ++panel) {
+    const int from = outer + rank * rows + panel * 64, x = product.b.isAlongK() ? k : from, y = product.b.isAlongK() ? from : k;
+    const SharedAddress place = to + rank * rows * rowBytes + panel * panelBytes;
+    if constexpr (product.batch > 1) loadTileForBlocks(place, map, barrier, blocks, x, y, batch);
+    else loadTileForBlocks(place, map, barrier, blocks, x, y);
+  }
+}
+
 /// Neighbouring elements of 16 bytes at any address, on their way: the two aligned accesses that hold them.
 struct Unaligned {
   unsigned words[8];
@@ -105,7 +119,8 @@ __device__ __forceinline__ void produce(Shared<product, tile> shared, Tensor<con
         arriveExpecting(full, engineBytes);
         if constexpr (product.a.isByEngine)
           loadSlice<product.a, tile.m, isBatched>(shared.a(place.stage), a.map, full, at.m, slice * P::tileK, at.batch);
-        if constexpr (product.b.isByEngine)
+        if constexpr (tile.sharers > 1) loadShared<product, tile>(shared.b(place.stage), b.map, full, at.n, slice * P::tileK, at.batch);
+        else if constexpr (product.b.isByEngine)
           loadSlice<product.b, tile.n, isBatched>(shared.b(place.stage), b.map, full, at.n, slice * P::tileK, at.batch);
       }
       if constexpr (!P::areAllByEngine) {

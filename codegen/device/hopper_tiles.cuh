@@ -27,10 +27,12 @@ struct Product {
 
 /// tileM: 64, 128 or 256; tileN: 64, 128, 192 or 256. rasterM: tiles along m that are taken together before the next along n,
 /// so that what runs at one time shares slices in L2. staging: panels of 64 x 64 elements of C in flight a consumer. splits:
-/// blocks of a cluster that share the slices of one tile, and each finishes a part of its panels (hopper_join.cuh).
+/// blocks of a cluster that share the slices of one tile, and each finishes a part of its panels (hopper_join.cuh). sharers: blocks of
+/// a cluster that take neighbouring tiles along m, each of which loads a part of the slices of B for all of them.
 struct Tile {
   int m, n, stages, staging, rasterM, splits;
   bool isPingPong;
+  int sharers = 1;
 };
 
 /// Where a tensor is: the map of it for what the copy engine moves, the address of element zero for what threads do.
@@ -76,6 +78,8 @@ template <Product product, Tile tile> struct Plan {
 
 /// Which block of its cluster this one is; a cluster works on one tile.
 template <Tile tile> __device__ __forceinline__ int rankInCluster() { return tile.splits == 1 ? 0 : blockIdx.x % tile.splits; }
+/// The same among blocks that share slices of B.
+template <Tile tile> __device__ __forceinline__ int rankAmongSharers() { return tile.sharers == 1 ? 0 : blockIdx.x % tile.sharers; }
 /// The tile that this block takes first, and how far it is to its next.
 template <Tile tile> __device__ __forceinline__ int firstTile() { return blockIdx.x / tile.splits; }
 template <Tile tile> __device__ __forceinline__ int nextTile() { return gridDim.x / tile.splits; }

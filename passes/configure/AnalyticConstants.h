@@ -87,6 +87,9 @@ constexpr double hopperStartSeconds = 0.2e-6;
 constexpr double hopperExposedShare = 0.5;
 /// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x 64, 4.9 us with padded rows.
 constexpr double hopperGuardedShare = 0.1;
+/// Products of f16 in the time of a byte of slices: 64 bytes a cycle arrive at a multiprocessor, and half as many of rows that start at odd
+/// multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9 us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
+constexpr double hopperFlopsOfLoadedByte = 64, hopperStraddlingFactor = 2;
 /// Blocks of a cluster that share k: the wait for the last of them, and bytes of sums that a block receives a second (estimates).
 constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
 /// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132 blocks do not reach the bandwidth).

@@ -91,6 +91,13 @@ bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &kno
     const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
     return answer.product && hopperTileRefusal(*answer.product, *hopper, 0).empty();
   }
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs); hopper && hopper->sharers > 1) {
+    // For slices that arrive slowly alone, and for an even number of tiles: both depend on the layouts.
+    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
+    if (!answer.product || !hopperTileRefusal(*answer.product, *hopper, 0).empty()) return false;
+    const int64_t bytes = sizeOf(answer.product->operandType);
+    return answer.product->a.straddlesSectors(bytes) || answer.product->b.straddlesSectors(bytes);
+  }
   if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
     if (transpose->vectorWidth == 1) return true;
     for (size_t i = 0; i < values.size(); ++i) {

@@ -105,21 +105,31 @@ std::optional<HopperContractionKnobs> fitted(HopperContractionKnobs tile, int sp
   return std::nullopt;
 }
 
+/// The same tile for two blocks that load slices of B for each other, where that may pay: rows of an operand arrive slowly.
+HopperContractionKnobs withSharers(HopperContractionKnobs tile) {
+  tile.sharers = 2;
+  tile.blocks = tile.blocks / tile.sharers * tile.sharers;
+  return tile;
+}
+
 /// The tiles worth trying for a result of m x n, best first by the model. The raster only orders many tiles. stored: tensors that leave
-/// in panels. Returns why the last tile that was left out does not sum what the epilogue computes, if for that.
+/// in panels. isAnyStraddling: rows of an operand arrive slowly in some layout. Returns why the last tile that was left out does not sum what
+/// the epilogue computes, if for that.
 std::string addKnobs(const HopperProduct &product, const ContractionRegion &region, int epilogueRegisters, bool readsPanels, int stored,
-                     size_t most, const Device &device, std::set<Knobs> &knobs) {
+                     bool isAnyStraddling, size_t most, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, HopperContractionKnobs>> priced;
   std::string refusal;
   for (HopperContractionKnobs one : tiles) {
     one.blocks = device.multiprocessors;
     if (readsPanels || stored > 1) one = withPanels(one, stored);
-    for (const int splits : region.sums.empty() && !region.prologue ? splitsOf(product, one, device) : std::vector{1}) {
-      const auto candidate = fitted(one, splits, product.isAnyMade(), device);
-      if (!candidate || !hopperTileRefusal(product, *candidate, epilogueRegisters).empty()) continue;
+    const auto offer = [&](const HopperContractionKnobs &tile, int splits) {
+      const auto candidate = fitted(tile, splits, product.isAnyMade(), device);
+      if (!candidate || !hopperTileRefusal(product, *candidate, epilogueRegisters).empty()) return;
       if (std::string reason = hopperSumsRefusal(region, product, *candidate); !reason.empty()) refusal = std::move(reason);
       else priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
-    }
+    };
+    for (const int splits : region.sums.empty() && !region.prologue ? splitsOf(product, one, device) : std::vector{1}) offer(one, splits);
+    if (isAnyStraddling) offer(withSharers(one), 1);
   }
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < most && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
@@ -216,6 +226,12 @@ struct Legal {
       tuples.push_back(std::move(tuple));
     }
   }
+  bool isAnyStraddling() const {
+    return std::ranges::any_of(products, [](const HopperProduct &product) {
+      const int64_t bytes = sizeOf(product.operandType);
+      return product.a.straddlesSectors(bytes) || product.b.straddlesSectors(bytes);
+    });
+  }
   bool areAllByEngine() const {
     return std::ranges::all_of(products, [](const HopperProduct &product) { return product.a.isByEngine && product.b.isByEngine; });
   }
@@ -232,7 +248,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
   std::string refusal;
   for (auto [extents, product] : legal.shapes) {
     product.a.isByEngine = product.b.isByEngine = areAllByEngine;
-    refusal = addKnobs(product, region, registers, readsPanels, stored, most, device, knobs);
+    refusal = addKnobs(product, region, registers, readsPanels, stored, legal.isAnyStraddling(), most, device, knobs);
   }
   return refusal;
 }

@@ -31,6 +31,16 @@ double narrowSeconds(const HopperProduct &product, const HopperContractionKnobs 
   return waves * 2 * instructionRows * columns * depth / flops + joinSeconds(knobs);
 }
 
+/// Of the slices of a tile, where some rows arrive slowly enough to be waited for.
+double loadSeconds(const HopperProduct &product, const HopperContractionKnobs &knobs, double depth, const Device &device) {
+  const int64_t elementBytes = sizeOf(product.operandType);
+  const bool isSlowA = product.a.straddlesSectors(elementBytes), isSlowB = product.b.straddlesSectors(elementBytes);
+  if (!isSlowA && !isSlowB) return 0;
+  const auto bytes = [&](double rows, bool isSlow) { return rows * depth * double(elementBytes) * (isSlow ? analytic::hopperStraddlingFactor : 1); };
+  const double loaded = bytes(knobs.tileM, isSlowA) + bytes(double(knobs.tileN) / knobs.sharers, isSlowB);
+  return loaded * analytic::hopperFlopsOfLoadedByte / (device.tensorFlops.at(DType::f16) / device.multiprocessors);
+}
+
 /// Partial sums that all tiles leave and the last ones read again; 0 where an epilogue has no sums.
 double partialBytes(const Kernel &kernel, const HopperProduct &product, const HopperContractionKnobs &knobs) {
   if (std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce"; })) return 0;
@@ -46,7 +56,8 @@ double hopperTensorSeconds(const HopperProduct &product, const HopperContraction
   const double depth = std::ceil(double(hopperSlices(product)) / knobs.splits) * double(product.depth());
   double efficiency = std::min(1.0, analytic::hopperLeastEfficiency + analytic::hopperEfficiencyPerIntensity * m * n / (m + n));
   if (!product.a.isByEngine || !product.b.isByEngine) efficiency *= analytic::hopperGuardedShare;
-  const double tileSeconds = 2 * m * n * depth / (device.tensorFlops.at(product.operandType) / device.multiprocessors * efficiency);
+  const double productSeconds = 2 * m * n * depth / (device.tensorFlops.at(product.operandType) / device.multiprocessors * efficiency);
+  const double tileSeconds = std::max(productSeconds, loadSeconds(product, knobs, depth, device));
   const double storeSeconds = analytic::hopperStoreSeconds * m * n / (128.0 * 256.0);
   if (knobs.streams != 0) {
     const double runs = double(hopperTiles(product, knobs)) / std::min(knobs.blocks, device.multiprocessors), left = 4 * m * n / analytic::hopperJoinBandwidth;

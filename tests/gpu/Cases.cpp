@@ -569,6 +569,47 @@ void addCasts(Collector &collect) {
     }
 }
 
+/// Blocks that load slices of B for each other: every such tile in every orientation, a cluster or several, of one tile a block and of many,
+/// groups of the raster that are not whole, clipped tiles, k of one slice and of more than the stages, members of a batch, epilogues that
+/// read panels, that make a second tensor and that sum; 8-bit floats and tf32.
+void addSharers(Collector &collect) {
+  using enum HopperSchedule;
+  struct Extents {
+    int64_t b, m, n, k;
+  };
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4, .rasterM = 4, .blocks = 132, .sharers = 2},
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2, .rasterM = 2, .blocks = 2, .sharers = 2},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 3, .staging = 4, .rasterM = 8, .blocks = 6, .sharers = 2},
+      {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .staging = 2, .rasterM = 2, .blocks = 132, .sharers = 2},
+      {.schedule = pingPong, .tileM = 64, .tileN = 256, .stages = 4, .staging = 4, .rasterM = 4, .blocks = 4, .sharers = 2},
+      {.schedule = pingPong, .tileM = 64, .tileN = 128, .stages = 8, .staging = 2, .rasterM = 6, .blocks = 10, .sharers = 2}};
+  const auto add = [&](const std::string &group, const Kernel &kernel, std::string_view types, Configuration one, const HopperContractionKnobs &tile) {
+    one.knobs = tile;
+    if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty()) collect.add(group, kernel, types, one);
+  };
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const Extents &one : {Extents{1, 256, 136, 200}, {1, 500, 1016, 1032}, {3, 200, 264, 72}, {2, 1500, 328, 24}, {1, 4096, 4088, 1000}})
+      for (const auto &[a, b, c] : {std::tuple("bmk", "bnk", "bmn"), {"bmk", "bkn", "bmn"}, {"bkm", "bnk", "bnm"}, {"bkm", "bkn", "bmn"}}) {
+        Kernel kernel = typed(samples::contractKernel({{'b', one.b}, {'m', one.m}, {'n', one.n}, {'k', one.k}}, a, b, c), dtype);
+        if (one.b == 3) kernel.body[0].attributes["scale"] = 0.125;
+        for (const HopperContractionKnobs &tile : tiles) add("sharers", kernel, nameOf(dtype), samples::stridedConfiguration(kernel, tile), tile);
+      }
+  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 4, .j = 200, .i = 136, .u = 1032}, {.b = 2, .j = 250, .i = 72, .u = 520}}) {
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16))
+      for (const HopperContractionKnobs &tile : tiles)
+        for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, 2)) add("sharers-fused", kernel, nameOf(DType::f16), one, tile);
+    for (const Kernel &kernel : samples::fusedSums(extents, DType::bf16))
+      for (const HopperContractionKnobs &tile : tiles)
+        for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, 2)) add("sharers-fused", kernel, nameOf(DType::bf16), one, tile);
+  }
+  for (const HopperContractionKnobs &tile : tiles) {
+    const Kernel bytes = samples::scaledFloat8Product({.b = 2, .m = 500, .n = 264, .k = 208}, samples::float8Types[1]), words = samples::tf32Product({.b = 2, .m = 500, .n = 264, .k = 100});
+    add("sharers", bytes, nameOf(samples::float8Types[1]), samples::stridedConfiguration(bytes, tile), tile);
+    add("sharers", words, nameOf(samples::tf32Types), samples::stridedConfiguration(words, tile), tile);
+  }
+}
+
 void addContractions(Collector &collect) {
   const std::map<char, int64_t> odd{{'b', 2}, {'h', 3}, {'i', 33}, {'j', 17}, {'k', 65}, {'n', 127}, {'p', 5}, {'w', 9}};
   const Product products[] = {{"ik", "kn", "in"}, {"phi", "bji", "phbj"}, {"phbk", "phbj", "hbjk"}, {"hbjk", "whbk", "whbj"}, {"bik", "bkn", "bin"}};
@@ -587,6 +628,7 @@ void addContractions(Collector &collect) {
   addPrologues(collect);
   addStrides(collect);
   addStreams(collect);
+  addSharers(collect);
   addFloat8(collect);
   addTf32(collect);
   addTf32Tiles(collect);

@@ -407,6 +407,33 @@ TEST_CASE("contractions whose blocks take equal runs of slices") {
   batch.buildAndCheck(20, 1);
 }
 
+TEST_CASE("contractions whose blocks load slices of B for each other") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4088, 1000}, {512, 1000, 1016}, {2048, 264, 520}}) {
+      Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
+      for (Value &value : kernel.values) value.dtype = dtype;
+      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+        const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+        if (!knobs || knobs->sharers == 1) return true;
+        const HopperProduct product = *hopperProduct(kernel, configuration).product;
+        if (seen.insert(fmt::format("{} {}{}", describe(kernel, configuration.knobs), product.a.isAlongK(), product.b.isAlongK())).second)
+          batch.add("sharers", kernel, configuration, "sm_90a");
+        return true;
+      });
+    }
+  for (const Kernel &kernel : samples::fusedSums({.b = 4, .j = 128, .i = 1000, .u = 1016}, DType::bf16))
+    for (const int tileN : {128, 256}) {
+      const HopperContractionKnobs tile{.schedule = tileN == 128 ? HopperSchedule::pingPong : HopperSchedule::cooperative, .tileM = 128, .tileN = tileN,
+                                        .stages = tileN == 128 ? 5 : 3, .staging = 4, .sharers = 2};
+      const Configuration configuration = samples::stridedConfiguration(kernel, tile);
+      if (hopperRefusal(kernel, configuration, tile, findDevice("h200").sharedMemoryPerBlock).empty()) batch.add("sharers", kernel, configuration, "sm_90a");
+    }
+  CHECK(seen.size() >= 12);
+  batch.buildAndCheck(seen.size() + 4, 1);
+}
+
 TEST_CASE("operands that are made on load, on sm_90a: every tile, both operands, in place and by threads that copy") {
   Batch batch;
   std::set<std::string> seen, tiles;

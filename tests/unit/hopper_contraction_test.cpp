@@ -7,6 +7,7 @@
 #include "kernel/HopperSums.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/HopperCost.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 
@@ -136,6 +137,12 @@ TEST_CASE("knobs that no kernel has") {
   CHECK(refusal({.splits = 2}) == "");
   CHECK(refusal({.splits = 3}).find("clusters of 1, 2, 4 and 8") != std::string::npos);
   CHECK(refusal({.stages = 5, .splits = 8}).find("shared memory") != std::string::npos);
+  CHECK(refusal({.sharers = 2}) == "");
+  CHECK(refusal({.sharers = 4}).find("1 and 2 are taken") != std::string::npos);
+  CHECK(refusal({.splits = 2, .sharers = 2}).find("whole tiles") != std::string::npos);
+  CHECK(refusal({.sharers = 2, .streams = 1}).find("whole tiles") != std::string::npos);
+  for (const HopperContractionKnobs &knobs : {HopperContractionKnobs{.tileN = 64, .sharers = 2}, {.tileN = 192, .sharers = 2}, {.rasterM = 3, .sharers = 2}, {.blocks = 131, .sharers = 2}})
+    CHECK(refusal(knobs).find("64 columns or a multiple") != std::string::npos);
   CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct({.tileN = 96}), "sm_90a"), Catch::Contains("96 columns"));
 }
 
@@ -155,7 +162,7 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that the c
       CHECK(emitted.launch.block[0] == (isNarrow ? 160 : 384));
       CHECK(emitted.launch.startsEarly == isNarrow);
       CHECK(emitted.launch.grid[0] == hopperBlocks(shape, knobs));
-      CHECK(emitted.launch.cluster == knobs.splits);
+      CHECK(emitted.launch.cluster == knobs.splits * knobs.sharers);
       CHECK(emitted.launch.sharedBytes == hopperSharedBytes(knobs));
       for (const Parameter &parameter : emitted.parameters) {
         CHECK(parameter.map.has_value() == isMap(parameter.kind));
@@ -208,6 +215,53 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
   const HopperContractionKnobs one{.schedule = HopperSchedule::pingPong, .stages = 4}, two{.schedule = HopperSchedule::pingPong, .stages = 4, .splits = 2};
   CHECK(hopperSharedBytes(two) - hopperSharedBytes(one) == 128 * 128 * 4 / 2);
   CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct(two), "sm_90a"), Catch::Contains("each takes 64 at least"));
+}
+
+TEST_CASE("blocks load slices of B for each other where rows start at odd multiples of 16 bytes") {
+  const auto tiles = [](int64_t m, int64_t n, int64_t k) {
+    std::set<Knobs> found;
+    for (const Configuration &one : ofFamily(product(m, n, k)))
+      if (std::get<HopperContractionKnobs>(one.knobs).sharers > 1) found.insert(one.knobs);
+    return found;
+  };
+  CHECK(tiles(4096, 4096, 1024).empty());
+  CHECK(tiles(4096, 4096, 1008).empty());  // 63 sectors
+  CHECK(!tiles(4096, 4096, 1000).empty());
+  CHECK(!tiles(4096, 4088, 1024).empty());
+  CHECK(tiles(4096, 4095, 1024).empty());  // by threads
+  CHECK(tiles(100, 4088, 1000).empty());   // one tile along m
+  const Kernel kernel = product(640, 1000, 1000);
+  const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .stages = 6, .sharers = 2};
+  CHECK(hopperRefusal(kernel, rowMajorProduct(tile), tile, h200().sharedMemoryPerBlock) == "5 tiles along m for 2 blocks that share slices of B; they take a multiple");
+  const HopperProduct shape = *hopperProduct(product(1280, 1000, 1000), rowMajorProduct(tile)).product;
+  CHECK(hopperBlocks(shape, tile) == 80);
+  const Kernel alongK = contractKernel({{'i', 1280}, {'k', 1000}, {'n', 1000}}, "ik", "nk", "in");
+  const codegen::EmittedKernel emitted = codegen::emit(alongK, rowMajorProduct(tile), "sm_90a");
+  CHECK(emitted.text.find("__cluster_dims__(tile.sharers)") != std::string::npos);
+  // Each loads half of the 128 rows of a slice of B, and all of A's.
+  std::multiset<int> rows;
+  for (const Parameter &parameter : emitted.parameters)
+    if (parameter.kind == Parameter::Kind::inputMap) rows.insert(parameter.map->box[1]);
+  CHECK(rows == std::multiset<int>{64, 128});
+  const std::string line = configurationLine(kernel, rowMajorProduct(tile));
+  const LineParts parts = splitLine(line);
+  CHECK(line.ends_with("schedule=ping-pong stages=6 sharers=2"));
+  CHECK(std::get<HopperContractionKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == tile);
+}
+
+TEST_CASE("rows that straddle sectors arrive half as fast, which blocks that share slices of B make up for") {
+  const Device &device = h200();
+  const HopperContractionKnobs pingPong{.schedule = HopperSchedule::pingPong, .stages = 6}, wide{.tileN = 256};
+  const auto seconds = [&](int64_t n, int64_t k, HopperContractionKnobs tile, int sharers) {
+    tile.sharers = sharers;
+    return hopperTensorSeconds(*hopperProduct(product(4096, n, k), rowMajorProduct(tile)).product, tile, device);
+  };
+  // Measured, us: 50.3; 74.9 and 53.0; 99.9 and 75.8; 64.0 and 54.0 (128 x 256).
+  CHECK(seconds(4096, 1024, pingPong, 1) == seconds(4096, 1024, pingPong, 2));
+  CHECK(seconds(4088, 1024, pingPong, 1) == Approx(1.5 * seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
+  CHECK(seconds(4088, 1024, pingPong, 2) == Approx(seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
+  CHECK(seconds(4088, 1000, pingPong, 1) == Approx(2 * seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
+  CHECK(seconds(4088, 1000, wide, 2) < 0.85 * seconds(4088, 1000, wide, 1));
 }
 
 namespace {
@@ -441,9 +495,10 @@ TEST_CASE("sums of what an epilogue computes take whole tiles, at the price of t
     }
   }
   const Kernel with = productColumnSum(extents, DType::f16);
-  Configuration split = ofFamily(with).front();
+  const std::vector<Configuration> tiles = ofFamily(with);
+  Configuration split = *std::ranges::find_if(tiles, [](const Configuration &one) { return std::get<HopperContractionKnobs>(one.knobs).sharers == 1; });
   auto &tile = std::get<HopperContractionKnobs>(split.knobs);
-  tile.splits = 2;
+  tile.splits = 2, tile.stages = 2;
   CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"), Catch::Contains("beside sums of the result; they take whole tiles"));
   split.knobs = HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8};
   CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"), Catch::Contains("narrow tiles sum nothing"));

@@ -127,7 +127,7 @@ Knobs read(KnobReader &reader, const std::string &where) {
                                   .tileN = reader.number("tileN"), .stages = reader.number("stages"),
                                   .staging = reader.number("staging"), .rasterM = reader.number("rasterM"),
                                   .blocks = reader.number("blocks"), .splits = reader.numberOr("splits", 1),
-                                  .streams = reader.numberOr("streams", 0)};
+                                  .sharers = reader.numberOr("sharers", 1), .streams = reader.numberOr("streams", 0)};
   if (family == familyOf(AmpereContractionKnobs{}))
     return AmpereContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"), .tileK = reader.number("tileK"),
                                   .stages = reader.number("stages"), .warpsM = reader.number("warpsM"),
@@ -202,6 +202,7 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
           json hopper = {{"schedule", nameOf(family.schedule)}, {"tileM", family.tileM}, {"tileN", family.tileN}, {"stages", family.stages},
                          {"staging", family.staging}, {"rasterM", family.rasterM}, {"blocks", family.blocks}};
           if (family.splits != 1) hopper["splits"] = family.splits;
+          if (family.sharers != 1) hopper["sharers"] = family.sharers;
           if (family.streams != 0) hopper["streams"] = family.streams;
           return hopper;
         } else if constexpr (std::is_same_v<Family, AmpereContractionKnobs>)
