@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 
 namespace weft {
@@ -96,6 +97,18 @@ void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, c
   }
 }
 
+/// Of a result that is fixed; operands as they are fixed, or as they are for one stride.
+void addOfStridedResult(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, const FixedLayouts &fixed, std::set<LayoutTuple> &tuples) {
+  const std::vector<int> operands = operandValues(kernel);
+  const auto fixedOf = [&](size_t which) { return fixed[size_t(std::ranges::find(operands, values[which]) - operands.begin())]; };
+  if (!fixedOf(2) || std::ranges::count(scattered(kernel, values[2], groupsOfOperand[2], groups), *fixedOf(2)) == 0) return;
+  std::array<std::vector<Layout>, 2> layouts;
+  for (size_t operand = 0; operand < 2; ++operand)
+    layouts[operand] = fixedOf(operand) ? std::vector{*fixedOf(operand)} : arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
+  for (const Layout &a : layouts[0])
+    for (const Layout &b : layouts[1]) tuples.insert({a, b, *fixedOf(2)});
+}
+
 void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
   std::array<std::vector<Layout>, 3> layouts;
   for (size_t operand = 0; operand < 3; ++operand)
@@ -138,10 +151,10 @@ std::string contractionRefusal(const Kernel &kernel) {
 
 namespace {
 
-using AddTuples = void (*)(const Kernel &, const std::array<int, 3> &, const Groups &, std::set<LayoutTuple> &);
+using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &, const Groups &, std::set<LayoutTuple> &)>;
 
 /// With the operands of an epilogue and further outputs.
-std::vector<LayoutTuple> allTuples(const Kernel &kernel, AddTuples add) {
+std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const std::array<int, 3> values = contractionValues(kernel).value();
   const ProductInputs inputs = productInputs(kernel);
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
@@ -169,5 +182,15 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, AddTuples add) {
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) { return allTuples(kernel, addTuples); }
 
 std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) { return allTuples(kernel, addSeveralStrides); }
+
+std::vector<LayoutTuple> stridedResultTuples(const Kernel &kernel, const FixedLayouts &fixed) {
+  if (kernel.body.size() > 1) return {};  // an epilogue takes a result of one stride
+  const size_t result = kernel.inputs.size();
+  const auto isResultAsFixed = [&](const LayoutTuple &tuple) { return *fixed[result] == tuple[result]; };
+  if (!fixed[result] || std::ranges::any_of(contractionTuples(kernel), isResultAsFixed)) return {};
+  return allTuples(kernel, [&](const Kernel &one, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
+    addOfStridedResult(one, values, groups, fixed, tuples);
+  });
+}
 
 }  // namespace weft

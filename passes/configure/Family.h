@@ -54,6 +54,14 @@ std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, cons
 /// The layouts of it, legal or not, sorted as those of contractionTuples().
 std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel);
 
+/// Of every operand, in the order of operandValues(), the layout that it has to have, or none.
+using FixedLayouts = std::vector<std::optional<Layout>>;
+/// The layouts of severalStridesSpace() that have what is fixed, and those of a fixed result that has several strides itself.
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device, const FixedLayouts &fixed);
+/// The layouts in which the result has several strides, as it is fixed, legal or not; none where it is free or has one stride,
+/// and where ops stand before or behind the contraction.
+std::vector<LayoutTuple> stridedResultTuples(const Kernel &kernel, const FixedLayouts &fixed);
+
 /// Tiles whose slices blocks share in equal runs (HopperContractionKnobs::streams), for a contraction under layouts of hopper-contraction, best
 /// first by the model. No space has them: they are measured (`weft profile`) and chosen by their rows.
 std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts, const Device &device);

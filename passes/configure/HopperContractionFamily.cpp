@@ -9,6 +9,7 @@
 #include "passes/configure/HopperCost.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -271,17 +272,39 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   return {.space = ConfigurationSpace{.family = std::string(familyOf(HopperContractionKnobs{})), .tuples = std::move(legal.tuples), .knobs = {knobs.begin(), knobs.end()}}};
 }
 
-std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device) {
+namespace {
+
+std::optional<ConfigurationSpace> spaceOf(const Kernel &kernel, const Device &device, const std::function<std::vector<LayoutTuple>()> &layouts) {
   if (!hasWarpgroupProducts(device.architecture)) return std::nullopt;
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   if (!kernelRefusal(kernel, recognised, device).empty() || recognised.region->prologue || !isHalf(productTypes(kernel).a)) return std::nullopt;
-  Legal legal(kernel, *recognised.region, severalStridesTuples(kernel), true);
+  Legal legal(kernel, *recognised.region, layouts(), true);
   if (legal.tuples.empty()) return std::nullopt;
   std::set<Knobs> knobs;
   addTiles(kernel, *recognised.region, legal, fewestTiles, device, knobs);
   if (knobs.empty()) return std::nullopt;
   return ConfigurationSpace{.family = std::string(familyOf(HopperContractionKnobs{})), .tuples = std::move(legal.tuples),
                             .knobs = {knobs.begin(), knobs.end()}, .hasSeveralStrides = true};
+}
+
+}  // namespace
+
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device) {
+  return spaceOf(kernel, device, [&] { return severalStridesTuples(kernel); });
+}
+
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device, const FixedLayouts &fixed) {
+  return spaceOf(kernel, device, [&] {
+    std::vector<LayoutTuple> tuples = severalStridesTuples(kernel);
+    std::erase_if(tuples, [&](const LayoutTuple &tuple) {
+      for (size_t i = 0; i < tuple.size(); ++i)
+        if (fixed[i] && *fixed[i] != tuple[i]) return true;
+      return false;
+    });
+    for (LayoutTuple &tuple : stridedResultTuples(kernel, fixed))
+      if (std::ranges::find(tuples, tuple) == tuples.end()) tuples.push_back(std::move(tuple));
+    return tuples;
+  });
 }
 
 std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts, const Device &device) {

@@ -83,7 +83,7 @@ private:
   void openSpaces(int candidate, SharedSpaces &shared);
   void openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices);
   void openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices);
-  void findBests(int candidate, const std::shared_ptr<const Bests> &others);
+  void findBests(int candidate, const KernelSpaces &known, const std::shared_ptr<const Bests> &others);
   static void addMeasured(const KernelSpaces &known, CandidatePrices &prices);
   bool reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const;
   // KeptLayouts.cpp

@@ -88,9 +88,9 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
     isModelled = true;
     prices.spaces.push_back(legal.space);
   }
-  if (isModelled && model.hasMeasurements()) openSeveralStrides(candidate, known, prices);
+  if (isModelled) openSeveralStrides(candidate, known, prices);
   prices.pricedSpaces = prices.spaces.size();
-  findBests(index, fits ? known.measuredBests : shared.modelledBests(candidate.kernel, entry));
+  findBests(index, known, fits ? known.measuredBests : shared.modelledBests(candidate.kernel, entry));
   if (fits) addMeasured(known, prices);
   if (!isModelled || !model.hasMeasurements()) return;
   const std::string reason = known.points.empty() ? "no configuration was measured" : "no measured configuration takes the pinned layouts";
@@ -100,15 +100,16 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
   if (!known.points.empty()) statistics.notes.push_back(fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
 }
 
-/// Layouts with several strides along a group of axes have no rows here: they are for pins that no other layout of the contraction meets.
+/// Layouts with several strides along a group of axes have no rows here, and those of a result are offered to nobody: they are for pins that
+/// no other layout of the contraction meets.
 void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices) {
   if (!contractionValues(candidate.kernel)) return;
   const auto reaches = [&](const LayoutTuple &tuple) { return reachesPins(prices.operands, tuple); };
   if (std::ranges::any_of(known.legal, [&](const KernelSpaces::Legal &legal) { return std::ranges::any_of(legal.space->tuples, reaches); })) return;
-  auto space = severalStridesSpace(candidate.kernel, model.device());
+  FixedLayouts fixed;
+  for (const int operand : prices.operands) fixed.push_back(isFreeToPack(operand) ? std::nullopt : pins[static_cast<size_t>(operand)]);
+  auto space = severalStridesSpace(candidate.kernel, model.device(), fixed);
   if (!space) return;
-  std::erase_if(space->tuples, [&](const LayoutTuple &tuple) { return !reaches(tuple); });
-  if (space->isEmpty()) return;
   statistics.legalConfigurations += countConfigurations(candidate.kernel, *space);
   prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(*space)));
 }
@@ -121,12 +122,12 @@ void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, Can
 }
 
 /// `others`: of all spaces but the views and what pins alone have opened.
-void Prices::findBests(int index, const std::shared_ptr<const Bests> &others) {
+void Prices::findBests(int index, const KernelSpaces &known, const std::shared_ptr<const Bests> &others) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   std::shared_ptr<const Bests> &result = bests[static_cast<size_t>(index)];
   result = others;
   for (const SharedSpace &space : candidates[static_cast<size_t>(index)].spaces) {
-    if (space->family != familyOf(ViewKnobs{}) && !(space->hasSeveralStrides && model.hasMeasurements())) continue;
+    if (std::ranges::find(known.legal, space, &KernelSpaces::Legal::space) != known.legal.end()) continue;
     Bests own{.byLayout = std::vector<std::map<Layout, Bests::Best>>(others->byLayout.size())};
     own.offerModelled(candidate.kernel, *space, model);
     own.offer(*others);

@@ -14,6 +14,16 @@ weft.graph @projection(%x: !x, %w: !w {weft.parameter}) -> !y {
   weft.return %y : !y
 }
 '''
+# What attention writes, [b,j,h,w], of values that lie as they were projected: B and C have the batch in two runs.
+CONTEXT = '''
+!s = tensor<4x8x256x256xf16, #weft.axes<b, h, j, k>>
+!v = tensor<4x256x8x64xf16, #weft.axes<b, k, h, w>>
+!y = tensor<4x256x8x64xf16, #weft.axes<b, j, h, w>>
+weft.graph @context(%s: !s, %v: !v) -> !y {
+  %y = weft.contract "bhjk,bkhw->bjhw" %s, %v : !s, !v -> !y
+  weft.return %y : !y
+}
+'''
 # The same behind an element-wise kernel that may write any layout.
 ACTIVATION = PROJECTION.replace('%y = weft.contract "bhjp,hpi->bji" %x', '%a = weft.relu %x : !x\n  %y = weft.contract "bhjp,hpi->bji" %a')
 
@@ -39,6 +49,19 @@ class Strides(CommandTest):
         # What is emitted from the plan is the same.
         self.weft('emit', 'out')
         self.assertEqual((self.folder / 'out' / kernel['source']).read_text(), text)
+
+    def test_no_transpose_comes_behind(self):
+        for profile in (['--profile', 'none'], []):
+            plan = self.plan(CONTEXT, *profile)
+            self.assertEqual(self.families(plan), ['hopper-contraction'])
+            kernel = plan['kernels'][0]
+            text = (self.folder / 'out' / kernel['source']).read_text()
+            self.assertIn('y_dimensions = {.columns = {{w}}, .rows = {{j}}, .batch = {{h, b}}', text)
+            self.assertIn('v_dimensions = {.columns = {{w}}, .rows = {{k}}, .batch = {{h, b}}', text)
+        # Who follows takes the result as it is written best: nothing has several strides then, and nothing is transposed.
+        followed = CONTEXT.replace('%y = weft.contract', '%c = weft.contract').replace('  weft.return', '  %y = weft.relu %c : !y\n  weft.return')
+        plan = self.plan(followed, '--profile', 'none')
+        self.assertNotIn('transpose', self.families(plan))
 
     def test_where_no_map_takes_it_a_transpose_does(self):
         plan = self.plan(PROJECTION.replace('64x', '40x').replace('x64', 'x40'), '--profile', 'none')

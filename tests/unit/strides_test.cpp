@@ -288,6 +288,33 @@ TEST_CASE("layouts that are offered: one operand has several strides, or both al
   CHECK(enumerate(kernel, device(), {.inputs = {rows, std::nullopt}, .outputs = {std::nullopt}}).legal.empty());
 }
 
+TEST_CASE("a result of several strides is for whoever fixes it") {
+  const Kernel kernel = samples::contractKernel({{'b', 4}, {'h', 8}, {'j', 256}, {'k', 192}, {'w', 64}}, "bhjk", "bkhw", "bjhw");
+  const Layout rows = rowMajor(4);
+  const FixedLayouts free(3), fixed = {std::nullopt, rows, rows};
+  CHECK(stridedResultTuples(kernel, free).empty());
+  CHECK(stridedResultTuples(kernel, {rows, std::nullopt, Layout{.order = {0, 2, 1, 3}}}).empty());  // [b,h,j,w]: one stride
+  CHECK_FALSE(severalStridesSpace(kernel, device(), {rows, rows, Layout{.order = {1, 3, 2, 0}}}));  // b fastest
+  const auto space = severalStridesSpace(kernel, device(), fixed);
+  REQUIRE(space);
+  CHECK(space->hasSeveralStrides);
+  for (const LayoutTuple &tuple : space->tuples) {
+    CHECK((tuple[1] == rows && tuple[2] == rows));
+    CHECK(hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product->resultHasSeveralStrides());
+    for (const Knobs &knobs : space->knobs) CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
+  }
+  CHECK(std::ranges::any_of(space->tuples, [&](const LayoutTuple &tuple) { return tuple[0] == rows; }));
+  const Kernel fused = stridedProjection(layer);
+  CHECK(stridedResultTuples(fused, FixedLayouts(operandValues(fused).size(), rows)).empty());  // an epilogue takes one stride
+  // With a free result the fixed operand's own layouts are left, as they are offered without.
+  const auto ofOperand = severalStridesSpace(kernel, device(), {std::nullopt, rows, std::nullopt});
+  REQUIRE(ofOperand);
+  for (const LayoutTuple &tuple : ofOperand->tuples) {
+    CHECK(tuple[1] == rows);
+    CHECK_FALSE(hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product->resultHasSeveralStrides());
+  }
+}
+
 TEST_CASE("without rows the model prices them above one stride; beside rows they are offered by their own alone") {
   for (const bool isFused : {false, true}) {
     const Kernel kernel = isFused ? stridedProjection(layer) : projection();
