@@ -15,6 +15,7 @@ enum Result : int {
   invalidDevice = 101,
   invalidImage = 200,
   noBinaryForGpu = 209,
+  unsupportedVersion = 222,
   notFound = 500,
   notReady = 600,
   illegalAddress = 700,

@@ -9,7 +9,12 @@
 namespace weft::runtime::cuda {
 
 Module::Module(std::string_view cubin) {
-  check(driver().loadModule(&module, cubin.data()), fmt::format("load a cubin of {} bytes", cubin.size()));
+  const int result = driver().loadModule(&module, cubin.data());
+  const bool isOfOtherVersion = result == invalidImage || result == noBinaryForGpu || result == unsupportedVersion;
+  check(result, fmt::format("load a cubin of {} bytes{}", cubin.size(),
+                            isOfOtherVersion ? fmt::format(" with a driver for CUDA {}, which takes what an NVRTC of that major version built, and of older ones",
+                                                           versionText(driver().version))
+                                             : ""));
 }
 
 Module::~Module() {

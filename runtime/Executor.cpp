@@ -44,10 +44,15 @@ void Executor::checkArchitecture() const {
     throw Error::unsupported("{} is built for {}, and GPU {} is {} ({}): compile with --target {}, or choose another GPU with --gpu",
                              options.folder, plan().target, gpu.index, gpu.name, gpu.architecture,
                              gpu.architecture == "sm_90" ? "sm_90a" : gpu.architecture);
-  for (const PlanKernel &kernel : plan().kernels)
+  for (const PlanKernel &kernel : plan().kernels) {
     if (!kernel.source.empty() && kernel.cubin.empty())
       throw Error::unsupported("kernel {} was not built ({}): 'weft emit {}' builds it where NVRTC is", kernel.name,
                                plan().notes.empty() ? "no cubin" : plan().notes.back(), options.folder);
+    if (kernel.sharedBytes > gpu.sharedMemoryPerBlock)
+      throw Error::unsupported("kernel {} asks for {} bytes of shared memory a block, and GPU {}, {}, has {}: compile with --device for it, or choose "
+                               "another GPU with --gpu",
+                               kernel.name, kernel.sharedBytes, gpu.index, gpu.name, gpu.sharedMemoryPerBlock);
+  }
 }
 
 void Executor::allocate() {

@@ -318,6 +318,18 @@ TEST_CASE("an artifact for another architecture, or that was not built, is refus
   CHECK_THAT(load("sm_90a", false), Catch::Contains("kernel second was not built") && Catch::Contains("weft emit"));
 }
 
+TEST_CASE("a GPU with less shared memory than a kernel asks for, or a driver that does not take its cubin, is told") {
+  Driver driver;
+  Artifact artifact = copies();
+  artifact.plan.kernels[1].sharedBytes = 100000;
+  CHECK(errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); }) == "no error");
+  artifact.plan.kernels[1].sharedBytes = 232449;
+  CHECK_THAT(errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); }),
+             Catch::Contains("kernel second asks for 232449 bytes of shared memory") && Catch::Contains("has 232448"));
+  const auto load = [] { cuda::Module module(std::string_view("")); };
+  CHECK_THAT(errorOf(ErrorKind::badInput, load), Catch::Contains("load a cubin of 0 bytes with a driver for CUDA 13.0, which takes"));
+}
+
 TEST_CASE("out of memory says what is needed, what is free and what would fit") {
   Driver driver;
   Artifact artifact = copies();

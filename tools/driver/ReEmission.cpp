@@ -2,7 +2,9 @@
 #include "tools/driver/ReEmission.h"
 
 #include "ir/Weft.h"
+#include "kernel/AmpereTile.h"
 #include "kernel/Error.h"
+#include "kernel/HopperProduct.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
 #include "passes/configure/Family.h"
@@ -157,15 +159,22 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
   return texts.empty() ? "" : fmt::format("; legal and nearest: {}", fmt::join(texts, "; "));
 }
 
+/// ": why", of the families that know; empty where the knobs are none of those that the family offers.
+std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  std::string reason;
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs)) reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
+  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock);
+  return reason.empty() ? "" : ": " + reason;
+}
+
 void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const auto [isLegal, others] = legality(kernel, configuration, device);
   if (!isLegal && others.empty())
     throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}", kernel.name,
                           printLayouts(kernel, tupleOf(configuration)), nearestLegal(kernel, configuration, device));
   if (!isLegal)
-    throw Error::badInput("kernel '{}': '{}' is not legal with these layouts{}", kernel.name,
-                          describe(kernel, configuration.knobs),
-                          fmt::format("; legal are, for example: {}", fmt::join(others, "; ")));
+    throw Error::badInput("kernel '{}': '{}' is not legal with these layouts{}; legal are, for example: {}", kernel.name,
+                          describe(kernel, configuration.knobs), knobsRefusal(kernel, configuration, device), fmt::join(others, "; "));
 }
 
 void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {

@@ -98,7 +98,7 @@ void readSettings() {
   const auto set = [&](const char *key, auto &member) {
     if (values.contains(key)) member = std::remove_reference_t<decltype(member)>(values[key]);
   };
-  set("initResult", settings.initResult), set("version", settings.version), set("gpus", settings.gpus);
+  set("initResult", settings.initResult), set("version", settings.version), set("gpus", settings.gpus), set("sharedBytes", settings.sharedBytes);
   set("launchNanoseconds", settings.launchNanoseconds), set("blockNanoseconds", settings.blockNanoseconds);
   set("hangAtLaunch", settings.hangAtLaunch), set("vanishAtLaunch", settings.vanishAtLaunch);
   set("capability", settings.capability), set("memoryBytes", settings.memoryBytes);
@@ -147,7 +147,7 @@ int cuGetErrorString(int, const char **text) { return *text = "as the stand-in w
 int cuDeviceGetCount(int *count) { return *count = settings.gpus, ok; }
 int cuDeviceGetName(char *name, int length, int) { return std::strncpy(name, "Stand-in", size_t(length)), ok; }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  *value = attribute == 75 ? settings.capability / 10 : attribute == 76 ? settings.capability % 10 : 132;
+  *value = attribute == 75 ? settings.capability / 10 : attribute == 76 ? settings.capability % 10 : attribute == 97 ? settings.sharedBytes : 132;
   return ok;
 }
 int cuDeviceGetUuid_v2(unsigned char *uuid, int) { return std::memset(uuid, 7, 16), ok; }

@@ -13,6 +13,7 @@
 struct FakeCudaSettings {
   int initResult = 0, version = 13000, gpus = 1, capability = 90;
   int64_t memoryBytes = int64_t(1) << 30;
+  int sharedBytes = 232448;  ///< of a block, at most
   int64_t hangAtLaunch = 0, vanishAtLaunch = 0;  ///< number of a process' launch after which nothing ends, or the GPU is gone for all
   int64_t launchNanoseconds = 0, blockNanoseconds = 0;  ///< time of a launch and of each of its blocks; 0: events are 1 ms apart
 };
