@@ -31,7 +31,8 @@ using namespace runtime;
 constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16";
 constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16", *tf32 = "tf32,tf32->f32";
 
-/// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere; 8-bit floats in shapes that
+/// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere, or at
+/// odd multiples of 16 bytes; 8-bit floats in shapes that
 /// the library takes, too; and tf32, by products of a warp where an operand does not lie along k.
 constexpr Shape shapes[] = {
     {"layer", 4096, 3072, 1024, 1},        {"layer", 4096, 1024, 1024, 1, true, false}, {"layer", 4096, 4096, 1024, 1, true, false},
@@ -45,6 +46,9 @@ constexpr Shape shapes[] = {
     {"small", 512, 3072, 1024, 1},         {"small", 512, 1024, 4096, 1, true, false},  {"small", 520, 520, 520, 1},
     {"small", 8, 4096, 4096, 1},           {"padded", 4096, 4095, 1000, 1, true, true, 64}, {"padded", 1000, 777, 555, 1, true, true, 64},
     {"anywhere", 1000, 777, 555, 1},       {"anywhere", 1001, 777, 555, 1, false, false}, {"anywhere", 4096, 4095, 1000, 1},
+    {"straddling", 4096, 4088, 1024, 1, true, false},     {"straddling", 4096, 4096, 1000, 1},
+    {"straddling", 4096, 4088, 1000, 1, true, false},     {"straddling", 4096, 1016, 4096, 1, true, false},
+    {"straddling", 2048, 50264, 768, 1, true, false},     {"straddling", 1024, 3080, 4096, 1, false, false},
     {"fp8", 4096, 4096, 4096, 1, true, true, 1, float8},  {"fp8", 4096, 4096, 4096, 1, true, true, 1, float8Mixed},
     {"fp8", 4096, 4096, 4096, 1, true, true, 1, float8Brain}, {"fp8", 4096, 4096, 4096, 1, true, true, 1, float8Wide},
     {"fp8", 4096, 4096, 1024, 1, true, true, 1, float8},  {"fp8", 4096, 4096, 1024, 1, true, true, 1, float8Mixed},
