@@ -73,6 +73,8 @@ void solve(Selection::Graph &graph);
 
 /// Shortest distance from start to goal over the edges that `isAllowed`; infinite if there is no path.
 double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed);
+/// The edges of that path; empty where there is none.
+std::vector<int> pathOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed);
 Plan planOf(const Selection::Graph &graph, const std::vector<int> &path);
 /// Adds the runner-up of every step to the best plan.
 void addRunnersUp(Selection::Graph &graph);

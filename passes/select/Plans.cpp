@@ -139,19 +139,41 @@ void solve(Selection::Graph &graph) {
   graph.best = planOf(graph, graph.bestPath);
 }
 
-double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed) {
-  std::vector<double> distances(graph.nodes.size(), infinite);
-  distances[static_cast<size_t>(graph.start)] = 0;
-  for (int node : graph.order) {
-    const auto n = static_cast<size_t>(node);
-    if (!(distances[n] < infinite)) continue;
-    for (size_t e = graph.firstEdge[n]; e < graph.firstEdge[n + 1]; ++e) {
-      const Edge &edge = graph.edges[e];
-      double &target = distances[static_cast<size_t>(edge.target)];
-      if (distances[n] + edge.seconds < target && isAllowed(edge)) target = distances[n] + edge.seconds;
+namespace {
+
+/// Distances of all nodes from the start over the edges that are allowed, and the last edge to each.
+struct Distances {
+  std::vector<double> seconds;
+  std::vector<int> last;
+
+  Distances(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed)
+      : seconds(graph.nodes.size(), infinite), last(graph.nodes.size(), -1) {
+    seconds[static_cast<size_t>(graph.start)] = 0;
+    for (int node : graph.order) {
+      const auto n = static_cast<size_t>(node);
+      if (!(seconds[n] < infinite)) continue;
+      for (size_t e = graph.firstEdge[n]; e < graph.firstEdge[n + 1]; ++e) {
+        const Edge &edge = graph.edges[e];
+        const auto target = static_cast<size_t>(edge.target);
+        if (seconds[n] + edge.seconds < seconds[target] && isAllowed(edge)) seconds[target] = seconds[n] + edge.seconds, last[target] = int(e);
+      }
     }
   }
-  return distances[static_cast<size_t>(graph.goal)];
+};
+
+}  // namespace
+
+double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed) {
+  return Distances(graph, isAllowed).seconds[static_cast<size_t>(graph.goal)];
+}
+
+std::vector<int> pathOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed) {
+  const Distances distances(graph, isAllowed);
+  std::vector<int> path;
+  for (int edge = distances.last[static_cast<size_t>(graph.goal)]; edge >= 0; edge = distances.last[static_cast<size_t>(graph.edges[static_cast<size_t>(edge)].source)])
+    path.push_back(edge);
+  std::ranges::reverse(path);
+  return path;
 }
 
 namespace {

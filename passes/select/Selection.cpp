@@ -298,18 +298,22 @@ std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) 
   return std::max(0.0, seconds - graph->best.seconds);
 }
 
-std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const {
+std::optional<Plan> Selection::planIfFused(int opA, int opB, bool fused) const {
   std::vector<bool> hasOne, hasBoth;
   for (const Candidate &candidate : graph->problem.candidates) {
     const OpSet ops(candidate.ops);
     hasOne.push_back(ops.contains(opA) != ops.contains(opB));
     hasBoth.push_back(ops.contains(opA) && ops.contains(opB));
   }
-  const double seconds = shortestOver(*graph, [&](const Edge &edge) {
+  const std::vector<int> path = pathOver(*graph, [&](const Edge &edge) {
     return edge.candidate < 0 || !(fused ? hasOne : hasBoth)[static_cast<size_t>(edge.candidate)];
   });
-  if (!(seconds < infinite)) return std::nullopt;
-  return std::max(0.0, seconds - graph->best.seconds);
+  return path.empty() ? std::nullopt : std::optional(planOf(*graph, path));
+}
+
+std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const {
+  const std::optional<Plan> plan = planIfFused(opA, opB, fused);
+  return plan ? std::optional(std::max(0.0, plan->seconds - graph->best.seconds)) : std::nullopt;
 }
 
 std::vector<std::pair<Layout, double>> Selection::layoutPrices(int tensor) const {

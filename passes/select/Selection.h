@@ -132,7 +132,9 @@ public:
   std::vector<Plan> kBest(int k) const;
   /// Seconds lost by the best plan in which `tensor` has `layout` when it is produced; nothing if no such path exists.
   std::optional<double> whatIfLayout(int tensor, const Layout &layout) const;
-  /// Seconds lost by the best plan in which the ops share one kernel (fused) or do not.
+  /// The best plan in which the ops share one kernel (fused) or do not; nothing if no such path exists.
+  std::optional<Plan> planIfFused(int opA, int opB, bool fused) const;
+  /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
   /// All layouts of a tensor that occur in the graph, with the loss of each, best first.
   std::vector<std::pair<Layout, double>> layoutPrices(int tensor) const;

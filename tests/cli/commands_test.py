@@ -351,6 +351,20 @@ class Views(CommandTest):
         report = json.loads((self.folder / 'out/report.json').read_text())
         kernel, ops = next((name, ops) for name, ops in report['kernelOps'].items() if len(ops) > 1)
         self.assertIn('fused: both are in ' + kernel, self.weft('explain', 'out', '--fusion', f'{ops[0]},{ops[1]}').out)
+        # Of every pair inside a kernel: what separating it costs, by the kernels of both plans, whose difference it is where nothing else differs.
+        priced = [price for price in report['fusionPrices'] if price['fused'] and price.get('steps') and price.get('otherSteps')]
+        self.assertTrue(priced)
+        for price in priced:
+            total = {side: sum(step['seconds'] for step in price[side]) for side in ('steps', 'otherSteps')}
+            self.assertAlmostEqual(total['otherSteps'] - total['steps'], price['lossOfOther'], delta=1e-9)
+        text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*priced[0]['ops'])).out
+        for side in ('steps', 'otherSteps'):
+            for step in priced[0][side]:
+                self.assertIn(step['step'], text)
+        # Ops of one kernel that exchange nothing: the pairs between them.
+        ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
+        text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
+        self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
         refused = next(record for record in report['fusions'] if not record['accepted'] and len(record['ops']) == 2)
         text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*refused['ops'])).out
         self.assertIn(f"{refused['code']} {refused['reason']}", text)

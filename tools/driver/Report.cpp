@@ -98,7 +98,20 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
   return pairs;
 }
 
-/// For every two ops that exchange a tensor: whether the plan fuses them, and what the best plan of the other kind loses.
+/// The steps of a path that another one of the same variant lacks, with their times; none where those are too many to be read.
+json stepsBeside(const select::Problem &problem, const select::Plan &path, const select::Plan &other) {
+  constexpr size_t most = 6;
+  std::set<std::string> known;
+  for (const select::Step &step : other.steps) known.insert(printStep(problem, step));
+  json list = json::array();
+  for (const select::Step &step : path.steps)
+    if (std::string text = printStep(problem, step); !known.contains(text) && step.cost.seconds > 0)
+      list.push_back({{"step", std::move(text)}, {"seconds", step.cost.seconds}, {"measured", step.cost.measured}});
+  return list.size() <= most ? list : json::array();
+}
+
+/// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the other kind loses, and by which kernels
+/// the two differ.
 json fusionPricesReport(const select::Selection &selection, const select::Plan &chosen) {
   const select::Problem &problem = selection.problem();
   std::map<int, size_t> kernelOf;
@@ -108,8 +121,10 @@ json fusionPricesReport(const select::Selection &selection, const select::Plan &
   json list = json::array();
   for (const auto &[a, b] : neighbours(problem)) {
     const bool fused = kernelOf[a] == kernelOf[b];
-    const std::optional<double> loss = selection.whatIfFused(a, b, !fused);
-    list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", loss ? json(*loss) : json()}});
+    const std::optional<select::Plan> other = selection.planIfFused(a, b, !fused);
+    if (!other) list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}});
+    else list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - selection.best().seconds)},
+                         {"steps", stepsBeside(problem, chosen, *other)}, {"otherSteps", stepsBeside(problem, *other, chosen)}});
   }
   return list;
 }

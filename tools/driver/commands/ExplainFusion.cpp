@@ -91,19 +91,43 @@ std::string printAttempt(const json &record) {
   return fmt::format("{}      {}   [{}]\n", what, savings(record, false), fmt::join(names, ", "));
 }
 
-/// Whole-plan prices of the other choice, for pairs of ops that exchange a tensor.
+/// The kernels by which two plans differ, with the price of each.
+std::string printSteps(const std::string &title, const json &steps) {
+  std::string text;
+  double sum = 0;
+  for (const json &step : steps) {
+    text += fmt::format("  {:<11} {:>8} {:<8} {}\n", text.empty() ? title : "", formatSeconds(step["seconds"]), step["measured"].get<bool>() ? "measured" : "modelled",
+                        step["step"].get<std::string>());
+    sum += step["seconds"].get<double>();
+  }
+  return steps.size() > 1 ? text + fmt::format("  {:<11} {:>8} together\n", "", formatSeconds(sum)) : text;
+}
+
+/// Prices of the other choice, of the whole plan and of the kernels that differ: for pairs of ops that exchange a tensor, one of each side;
+/// of two that share a kernel and exchange none, for the pairs between them.
 std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Ops &b) {
   std::string text;
-  const json &names = artifact.report.at("opLabels");
-  for (const json &price : artifact.report.at("fusionPrices")) {
+  const json &names = artifact.report.at("opLabels"), &prices = artifact.report.at("fusionPrices");
+  const auto isBetween = [](const json &price, const Ops &one, const Ops &other) { return one.contains(price["ops"][0].get<int>()) && other.contains(price["ops"][1].get<int>()); };
+  const auto isAsked = [&](const json &price) { return isBetween(price, a, b) || isBetween(price, b, a); };
+  const bool areNeighbours = std::ranges::any_of(prices, isAsked);
+  const Ops inside = [&] {
+    Ops ops;
+    const int low = std::min(*a.begin(), *b.begin()), high = std::max(*a.rbegin(), *b.rbegin());
+    for (int op = low; op <= high; ++op) ops.insert(op);
+    return ops;
+  }();
+  for (const json &price : prices) {
     const int first = price["ops"][0], second = price["ops"][1];
-    if (!(a.contains(first) && b.contains(second)) && !(a.contains(second) && b.contains(first))) continue;
+    if (areNeighbours ? !isAsked(price) : !price["fused"].get<bool>() || !isBetween(price, inside, inside)) continue;
     const bool fused = price["fused"];
     const std::string loss = price["lossOfOther"].is_null() ? "no plan does"
                                                             : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
     text += fmt::format("{} and {} are {}; {} them: {}\n", names[size_t(first)].get<std::string>(),
                         names[size_t(second)].get<std::string>(), fused ? "fused" : "not fused",
                         fused ? "separating" : "fusing", loss);
+    text += printSteps(fused ? "fused" : "separate", price.value("steps", json::array())) +
+            printSteps(fused ? "separate" : "fused", price.value("otherSteps", json::array()));
   }
   return text;
 }
