@@ -49,10 +49,17 @@ public:
     for (size_t op : context.region.epilogue) addOp(op);
     addSums();
     addOutputs();
-    result.arguments = fmt::format("float (&{})[8], {}{}{}{}const {} &{}", sums, panel, vector, second, summed, context.fragmentType, at);
-    Block body = std::move(loads);
-    body.push_back(loop(e, "8", 0, std::move(elements)));
+    Block body = std::move(values);
+    body.push_back(loop(e, std::to_string(count()), 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
+    const std::string taken = fmt::format("float (&{})[{}]", sums, count()), place = fmt::format("const {} &{}", context.fragmentType, at);
+    if (isNarrow()) {
+      const std::string finish = context.names.claim("finishSums");
+      body = {{.kind = Statement::Kind::function, .type = taken, .name = finish, .body = std::move(body)}, evaluate("return " + finish)};
+      if (!asking.empty()) loads.push_back(loop(e, std::to_string(count()), 0, std::move(asking)));
+    }
+    body.insert(body.begin(), loads.begin(), loads.end());
+    result.arguments = isNarrow() ? place : fmt::format("{}, {}{}{}{}{}", taken, panel, vector, second, summed, place);
     result.body = std::move(body);
     result.headers.assign(headers.begin(), headers.end());
     return std::move(result);
@@ -61,8 +68,14 @@ public:
 private:
   // --- coordinates ---
 
-  ContractionGroup rowGroup() const { return context.rowsAlongN ? nGroup : mGroup; }
-  ContractionGroup columnGroup() const { return context.rowsAlongN ? mGroup : nGroup; }
+  bool isNarrow() const { return context.sumsOfTile > 0; }
+  int count() const { return isNarrow() ? context.sumsOfTile : 8; }
+
+  ContractionGroup rowGroup() const { return context.rowsAlongN != context.isTransposed ? nGroup : mGroup; }
+  ContractionGroup columnGroup() const { return context.rowsAlongN != context.isTransposed ? mGroup : nGroup; }
+  /// Of the product that a fragment sees, or across where a narrow tile is transposed.
+  std::string rows() const { return context.product + (context.isTransposed ? ".n" : ".m"); }
+  std::string columns() const { return context.product + (context.isTransposed ? ".m" : ".n"); }
 
   int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
 
@@ -94,8 +107,9 @@ private:
     if (name.empty()) {
       name = context.names.claim(isRow ? "row" : "column");
       const std::string_view member = isRow ? "row" : "column";
-      elements.insert(elements.begin(),
-                      declare("const int", name, fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+      Block &block = isNarrow() ? asking : elements;
+      block.insert(block.begin(),
+                   declare("const int", name, fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
     }
     return name;
   }
@@ -134,6 +148,7 @@ private:
     checkType(input.value);
     const std::string &pointer = context.inputs.at(input.input);
     const Value &value = kernel.values[size_t(input.value)];
+    if (isNarrow()) return addAsked(input, pointer);
     if (input.role == EpilogueRole::scalar) {
       const std::string name = context.names.claim(value.name + "_v");
       result.prologue.push_back(declare("const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
@@ -148,22 +163,42 @@ private:
     reference[size_t(input.value)] = element(name + ".at");
   }
 
+  /// By a narrow tile, before it is multiplied.
+  void addAsked(const EpilogueInput &input, const std::string &pointer) {
+    const std::string load = input.role == EpilogueRole::scalar ? fmt::format("weft::hopper::askScalar({})", pointer) : loadText(input, pointer);
+    const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
+    reference[size_t(input.value)] = element(name);
+    if (!load.empty()) {
+      loads.push_back(declare("const auto", name, load));
+      return;
+    }
+    const std::string place = placeText(input), row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
+    const std::string_view type = cudaNameOf(kernel.values[size_t(input.value)].dtype);
+    loads.push_back(declare(fmt::format("weft::hopper::AskedElements<{}, {}>", type, count()), name));
+    asking.push_back(assign(fmt::format("{}.words[{}]", name, e),
+                            fmt::format("{} < {} && {} < {} ? weft::hopper::askFor({} + {}) : 0", row, rows(), column, columns(), pointer, place)));
+  }
+
   /// One load of the eight elements; empty where the operand does not lie so.
   std::string loadText(const EpilogueInput &input, const std::string &pointer) {
     const Layout &layout = context.configuration.inputs[input.input];
     if (input.role == EpilogueRole::result) {
       if (!liesAsResult(input.value, layout)) return "";
-      return fmt::format("weft::loadFragment<{}>({}, {})", matrixArguments(input.value, layout), memberOf(pointer), at);
+      return fmt::format("weft::{}<{}>({}, {})", isNarrow() ? "hopper::askTile" : "loadFragment", matrixArguments(input.value, layout), memberOf(pointer), at);
     }
-    if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout) ||
-        !holdsPairs(kernel, input.value, layout)) return "";
-    const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup);
+    if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout)) return "";
+    const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup), isPaired = holdsPairs(kernel, input.value, layout);
+    if (isNarrow() && isColumns) return fmt::format("weft::hopper::askColumns<{}, {}>({}, {})", columns(), isPaired, pointer, at);
+    if (isNarrow()) return fmt::format("weft::hopper::askRows<{}>({}, {})", rows(), pointer, at);
+    if (!isPaired) return "";
     return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows", context.product, isColumns ? "n" : "m", pointer, at);
   }
 
   std::string matrixArguments(int value, const Layout &layout) const {
     const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
     const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
+    if (context.isTransposed) return fmt::format("{0}.n, {0}.m, 1, {0}.strideCm, false", context.product);
+    if (isNarrow()) return fmt::format("{0}.m, {0}.n, {0}.strideCm, 1, {1}", context.product, isPaired);
     return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.product, isPaired);
   }
   std::string memberOf(const std::string &pointer) const {
@@ -173,19 +208,24 @@ private:
   bool liesAsResult(int value, const Layout &layout) const {
     return stridesByAxis(kernel, value, layout) == stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
   }
-  /// Element by element, at the sum of coordinates times strides.
-  void addElementwise(const EpilogueInput &input, const std::string &pointer) {
+  /// The sum of coordinates times strides.
+  std::string placeText(const EpilogueInput &input) {
     std::vector<std::string> terms;
     for (const auto &[axis, stride] : stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
       const std::string index = coordinate(axis, true);
       terms.push_back(stride == 1 ? asOperand(index) : fmt::format("weft::Offset({}) * {}", index, stride));
     }
+    return fmt::format("{}", fmt::join(terms, " + "));
+  }
+  /// Element by element.
+  void addElementwise(const EpilogueInput &input, const std::string &pointer) {
+    const std::string place = placeText(input);
     usesFragments();
     const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
     const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.product);
     const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
     elements.push_back(declare("const float", name,
-                               fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, fmt::join(terms, " + "))));
+                               fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
     reference[size_t(input.value)] = name;
   }
 
@@ -304,12 +344,17 @@ private:
         elements.push_back(assign(element(name), reference[size_t(value)]));
         continue;
       }
+      const std::string arguments = matrixArguments(value, context.configuration.outputs[output]), to = memberOf(context.outputs.at(output));
+      if (isNarrow()) {
+        values.push_back(declare("float", fmt::format("{}[{}]", name, count())));
+        elements.push_back(assign(element(name), reference[size_t(value)]));
+        stores.push_back(evaluate(fmt::format("weft::hopper::storeTileElements<{}>({}, {}, {})", arguments, to, name, at)));
+        continue;
+      }
       usesFragments();
       loads.push_back(declare("weft::Vec<float, 8>", name));
       elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
-      stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})",
-                                            matrixArguments(value, context.configuration.outputs[output]),
-                                            memberOf(context.outputs.at(output)), name, at)));
+      stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", arguments, to, name, at)));
     }
     checkType(kernel.outputs[0]);
     const std::string &first = reference[size_t(kernel.outputs[0])];
@@ -335,7 +380,7 @@ private:
   std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key, second, summed;
   std::map<std::string, std::string> constantNames, keepScales;
   std::set<std::string> headers;
-  Block loads, elements, stores;
+  Block loads, asking, values, elements, stores;  ///< asking, values: of narrow tiles
   ContractionEpilogue result;
 };
 

@@ -1,5 +1,6 @@
 // The epilogue of a fused contraction as statements: what becomes of the eight sums of a lane in a block of 16 x 16 of the
-// result. For every family whose lanes hold sums as mma and wgmma leave them (codegen/device/fragment.cuh).
+// result, or of all sums that a thread has of a narrow tile. For every family whose lanes hold sums as mma and wgmma leave them
+// (codegen/device/fragment.cuh).
 #pragma once
 
 #include "codegen/Names.h"
@@ -27,11 +28,16 @@ struct EpilogueContext {
   std::optional<size_t> panelInput = {};   ///< the input of the result's shape whose elements the skeleton hands over
   std::optional<size_t> vectorInput = {};  ///< the input of one element a row or a column that it hands over
   std::optional<size_t> panelOutput = {};  ///< the output behind the first that it stores
+  /// Of a narrow tile (codegen/device/narrow_fragment.cuh): how many sums a thread has of it, all of which the function takes at once, and
+  /// asks for operands before they are there; 0: eight of a fragment, as above. Such a tile hands nothing over.
+  int sumsOfTile = 0;
+  bool isTransposed = false;  ///< of a narrow tile: rows run along the result's columns
 };
 
 /// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],]
 /// [float (&summed)[count][8],] const Fragment &at` that replaces the sums by elements of the first output, makes those of panelOutput
-/// and those that ContractionRegion::sums add up, and stores the other outputs itself.
+/// and those that ContractionRegion::sums add up, and stores the other outputs itself. Of a narrow tile a function `const Fragment &at`
+/// that returns one of `float (&sums)[sumsOfTile]`.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};

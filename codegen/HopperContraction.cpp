@@ -107,8 +107,7 @@ private:
   /// A map for what the copy engine moves, a pointer for what threads do.
   void nameInputs() {
     tensors.resize(kernel.inputs.size());
-    panel = panelInput();
-    vector = vectorInputOf(kernel, configuration, region, product.isSwapped);
+    if (!isNarrow()) panel = panelInput(), vector = vectorInputOf(kernel, configuration, region, product.isSwapped);
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.inputs[i])];
       tensors[i].name = names.claim(value.name);
@@ -134,7 +133,7 @@ private:
 
   void nameOutputs() {
     results.resize(kernel.outputs.size());
-    second = secondOutput();
+    if (!isNarrow()) second = secondOutput();
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.outputs[i])];
       results[i].name = names.claim(value.name);
@@ -254,9 +253,9 @@ private:
     program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::NarrowPlan<{}, {}>::sharedBytes == {})", shape, tile,
                                                 hopperSharedBytes(knobs))));
     const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
+    const std::string finish = region.isPlain() ? floatLiteral(factor) : addEpilogue();
     program.body.push_back(evaluate(fmt::format("weft::hopper::narrowContraction<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
-                                                tensors[product.a.input].map, tensors[product.b.input].map, results[0].elements,
-                                                floatLiteral(factor))));
+                                                tensors[product.a.input].map, tensors[product.b.input].map, results[0].elements, finish)));
   }
 
   /// Statements of the ops behind the contraction, and of its factor.
@@ -265,32 +264,41 @@ private:
                             .inputs = {}, .outputs = {}, .product = shape, .rowsAlongN = product.isSwapped,
                             .fragmentType = "weft::hopper::Fragment", .panelInput = panel, .vectorInput = {}, .panelOutput = second};
     if (vector) context.vectorInput = vector->input;
+    if (isNarrow()) {
+      const NarrowSides sides = narrowSides(knobs);
+      context.sumsOfTile = sides.columns / 2;
+      context.isTransposed = !sides.isAlongM;
+      context.fragmentType = fmt::format("weft::hopper::NarrowFragment<{}>", context.sumsOfTile);
+    }
     for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
     for (const TensorNames &tensor : results) context.outputs.push_back(tensor.name);
     return contractionEpilogue(context);
+  }
+
+  /// The function of what becomes of the sums; returns what the skeleton gets.
+  std::string addEpilogue() {
+    ContractionEpilogue epilogue = epilogueOf();
+    program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
+    std::ranges::sort(program.headers);
+    program.headers.erase(std::ranges::unique(program.headers).begin(), program.headers.end());
+    program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
+    program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
+    program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    if (epilogue.isEmpty()) return "weft::hopper::Unchanged{}";
+    const std::string finish = names.claim("finish");
+    program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
+    return epilogue.accessesMemory ? fmt::format("weft::hopper::ByThreads{{{}}}", finish) : finish;
   }
 
   void callSkeleton() {
     const std::string plan = region.prologue ? fmt::format("MakingPlan<{}, {}, {}>", shape, tile, product.a.isMade) : fmt::format("Plan<{}, {}>", shape, tile);
     program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::{}::sharedBytes == {})", plan, sharedBytes())));
     const std::string making = region.prologue ? addPrologue() : "";
-    ContractionEpilogue epilogue = epilogueOf();
-    program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
     program.headers.push_back(region.prologue ? "weft/hopper_prologue.cuh" : "weft/hopper_contraction.cuh");
     if (product.hasSeveralStrides()) program.headers.push_back("weft/hopper_strides.cuh");
     if (product.operandType == DType::tf32) program.headers.push_back("weft/hopper_tf32.cuh");
-    program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
-    program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
-    program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
     if (!region.sums.empty()) program.headers.push_back("weft/hopper_sums.cuh");
-    std::ranges::sort(program.headers);
-    program.headers.erase(std::ranges::unique(program.headers).begin(), program.headers.end());
-    std::string finish = "weft::hopper::Unchanged{}";
-    if (!epilogue.isEmpty()) {
-      finish = names.claim("finish");
-      program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
-      if (epilogue.accessesMemory) finish = fmt::format("weft::hopper::ByThreads{{{}}}", finish);
-    }
+    const std::string finish = addEpilogue();
     if (knobs.streams != 0) return callStreams(finish);
     if (region.prologue) return callMade(making, finish);
     const std::string sums = sumsText();

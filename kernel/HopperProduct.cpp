@@ -76,13 +76,11 @@ std::string narrowKnobsRefusal(const HopperContractionKnobs &knobs) {
   return "";
 }
 
-/// No fragment of 16 x 16 elements is sure to lie in such a tile, as epilogues want it.
-std::string narrowTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, bool isPlain) {
+std::string narrowTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs) {
   const NarrowSides sides = narrowSides(knobs);
   const HopperOperand &rows = sides.isAlongM ? product.a : product.b, &columns = sides.isAlongM ? product.b : product.a;
   if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats and tf32 take others";
   if (product.hasSeveralStrides()) return "narrow tiles take one stride along each group of axes: take others where there are several";
-  if (!isPlain) return "narrow tiles have no epilogue: take others where something follows the product";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
   if (product.isAnyMade()) return "narrow tiles take operands as they are in memory";
   if (!columns.isAlongK())
@@ -237,7 +235,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     return fmt::format("{} tiles and splits; the limit is {}: take larger ones", blocks, mostBlocks);
   if (hopperSlices(product) < knobs.splits)
     return fmt::format("k of {} over {} blocks; each takes {} at least", product.k, knobs.splits, product.depth());
-  if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs, epilogueRegisters == 0);
+  if (knobs.schedule == HopperSchedule::narrow) return narrowTileRefusal(product, knobs);
   if (knobs.sharers > 1)
     if (std::string reason = sharersRefusal(product, knobs); !reason.empty()) return reason;
   if (knobs.streams != 0)
@@ -255,6 +253,15 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (sums + ownRegisters + epilogueRegisters > registers)
     return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
                        epilogueRegisters, registers, ownRegisters);
+  return "";
+}
+
+/// Blocks of 16 x 16 elements, by which masks are drawn, are no parts of tiles of 8, 24 or 40 columns.
+std::string narrowEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region) {
+  if (region.prologue) return "narrow tiles take operands as they are in memory";
+  if (!region.sums.empty()) return "narrow tiles sum nothing: take others where sums follow the product";
+  for (const size_t op : region.epilogue)
+    if (kernel.body[op].name == "dropout") return "narrow tiles draw no dropout behind the product: take others, or a loop kernel behind it";
   return "";
 }
 
@@ -277,6 +284,8 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   if (answer.product->resultHasSeveralStrides() && !recognised.region->isPlain())
     return "the result has several strides along a group of its axes; an epilogue takes one of one stride";
   if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
+  if (knobs.schedule == HopperSchedule::narrow)
+    if (std::string reason = narrowEpilogueRefusal(kernel, *recognised.region); !reason.empty()) return reason;
   const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
   for (const EpilogueSum &sum : recognised.region->sums)
     if (!isContiguous(kernel, groups, sum, configuration.outputs[sum.output]))

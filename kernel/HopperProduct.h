@@ -11,6 +11,8 @@
 
 namespace weft {
 
+struct ContractionRegion;
+
 /// Element strides of an operand along its outer axis (m or n), k and the batch; one of the first two is 1. Where a group has several
 /// strides these are the fastest, and all stand in the factors of the groups.
 struct HopperOperand {
@@ -73,6 +75,8 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
 /// Why this product has no kernel with such knobs, which are legal by themselves; empty if it has. `epilogueRegisters`: see
 /// kernel/ContractionRegion.h.
 std::string hopperTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, int epilogueRegisters);
+/// Why no narrow tile takes what stands before or behind the product, whatever its layouts; empty if one does.
+std::string narrowEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region);
 /// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together. Empty if it is.
 std::string hopperRefusal(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,
                           int64_t sharedMemoryPerBlock);

@@ -1,6 +1,8 @@
 // Contractions on sm_90a of few rows or columns, which are weights streamed past them, or of so few tiles that starting and ending
 // is most of the time: C = A B for every member of a batch, accumulated in fp32. One tile a block; one warp loads slices into as
 // many stages as shared memory holds, one warpgroup multiplies them (wgmma) and stores its sums straight from registers.
+// What becomes of them is an epilogue: a function of where a thread's sums lie, called before the tile is multiplied, which asks for
+// operands and returns a function of the sums, called when they are there (narrow_fragment.cuh).
 //
 // The longer side of a tile lies along the 64 rows of the instruction, whichever operand that is, the other one along its columns,
 // of which there are as few as 8: so a stage is little more than what is streamed. Of a tile of 32 rows the instruction reads 32
@@ -14,8 +16,12 @@
 // read or write any tensor. (Asking for what streams to come to L2 meanwhile made them slower, by 2 of 10 us.)
 #pragma once
 
+#include "weft/hopper_tiles.cuh"
+#include "weft/narrow_fragment.cuh"
+#if !defined(WEFT_EMULATE)
 #include "weft/hopper_load.cuh"
 #include "weft/wgmma_narrow.cuh"
+#endif
 
 namespace weft::hopper {
 
@@ -70,6 +76,44 @@ template <Product product, NarrowTile tile> __device__ __forceinline__ NarrowPla
   const int m = inBatch % P::tilesM * tile.m, n = inBatch / P::tilesM * tile.n, first = rank * P::slices / tile.splits;
   return {rank, index / perBatch, P::isAlongM ? m : n, P::isAlongM ? n : m, first, (rank + 1) * P::slices / tile.splits - first};
 }
+
+/// Where the sums of a thread lie. Who has none to finish, those of tiles beyond its rows and blocks that send theirs to the first of the
+/// cluster, asks for what lies beside the first element of all, which costs next to nothing.
+template <Product product, NarrowTile tile>
+__device__ __forceinline__ NarrowFragment<NarrowPlan<product, tile>::sums> narrowFragment(const NarrowPlace &at) {
+  const int lane = threadIdx.x % 32;
+  if (at.rank > 0 || threadIdx.x >= NarrowPlan<product, tile>::workingThreads) return {0, 0, 0};
+  return {at.batch, at.row + int(threadIdx.x) / 32 * 16 + lane / 4, at.column + lane % 4 * 2};
+}
+
+/// The epilogue that multiplies all sums by a number, and what any other is.
+struct Factor {
+  float factor;
+  template <int sums> __device__ __forceinline__ Factor operator()(const NarrowFragment<sums> &) const { return *this; }
+  template <int sums> __device__ __forceinline__ void operator()(float (&values)[sums]) const {
+#pragma unroll
+    for (int e = 0; e < sums; ++e) values[e] *= factor;
+  }
+};
+__device__ __forceinline__ Factor narrowEpilogue(float factor) { return {factor}; }
+template <typename Epilogue> __device__ __forceinline__ const Epilogue &narrowEpilogue(const Epilogue &epilogue) { return epilogue; }
+
+/// Rounds the elements of a thread and stores those that lie in C.
+template <Product product, NarrowTile tile, typename T>
+__device__ __forceinline__ void storeNarrow(const float (&values)[NarrowPlan<product, tile>::sums], T *c,
+                                            const NarrowFragment<NarrowPlan<product, tile>::sums> &at) {
+  T *const member = c + at.batch * product.batchStrideC;
+  if constexpr (NarrowPlan<product, tile>::isAlongM)
+    storeTileElements<product.m, product.n, product.strideCm, 1, product.isByEngine>(member, values, at);
+  else storeTileElements<product.n, product.m, 1, product.strideCm, false>(member, values, at);
+}
+
+}  // namespace weft::hopper
+
+#if defined(WEFT_EMULATE)
+#include "emulate_hopper_narrow.h"
+#else
+namespace weft::hopper {
 
 /// Loads the slices of the block; one thread.
 template <Product product, NarrowTile tile>
@@ -144,37 +188,15 @@ __device__ __forceinline__ bool joinNarrow(float (&sums)[NarrowPlan<product, til
   return true;
 }
 
-/// Rounds the sums of a thread and stores those that lie in C: of every eight columns two neighbours in two rows that are 8 apart.
-template <Product product, NarrowTile tile, typename T>
-__device__ __forceinline__ void storeNarrow(const float (&sums)[NarrowPlan<product, tile>::sums], T *c, const NarrowPlace &at, float factor) {
-  using P = NarrowPlan<product, tile>;
-  constexpr int extentOfRows = int(P::isAlongM ? product.m : product.n), extentOfColumns = int(P::isAlongM ? product.n : product.m);
-  constexpr Offset strideOfRows = P::isAlongM ? product.strideCm : 1, strideOfColumns = P::isAlongM ? 1 : product.strideCm;
-  const int lane = threadIdx.x % 32, firstRow = at.row + threadIdx.x / 32 * 16 + lane / 4, firstColumn = at.column + lane % 4 * 2;
-  T *const member = c + at.batch * product.batchStrideC;
-#pragma unroll
-  for (int e = 0; e < P::sums; e += 2) {
-    const int row = firstRow + e / 2 % 2 * 8, column = firstColumn + e / 4 * 8;
-    T *const to = member + row * strideOfRows + column * strideOfColumns;
-    const float low = factor * sums[e], high = factor * sums[e + 1];
-    if (row >= extentOfRows || column >= extentOfColumns) continue;
-    if (P::isAlongM && product.isByEngine && column + 1 < extentOfColumns) {
-      *reinterpret_cast<unsigned *>(to) = packPair(static_cast<T *>(nullptr), low, high);
-      continue;
-    }
-    to[0] = narrow<T>(low);
-    if (column + 1 < extentOfColumns) to[strideOfColumns] = narrow<T>(high);
-  }
-}
-
 /// The next kernel may have its blocks start as soon as all of this one have, if it is launched so that it waits by itself.
 __device__ __forceinline__ void letNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 /// Until the kernels before this one have ended and what they wrote is there; at once where it was not started early.
 __device__ __forceinline__ void waitForEarlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-/// The whole kernel; launched with NarrowPlan::threads and NarrowPlan::sharedBytes, a block or a cluster for every tile.
-template <typename T, Product product, NarrowTile tile>
-__device__ __forceinline__ void narrowContraction(const TensorMap *a, const TensorMap *b, T *c, float factor) {
+/// The whole kernel; launched with NarrowPlan::threads and NarrowPlan::sharedBytes, a block or a cluster for every tile. `epilogue`: a
+/// number, or a function.
+template <typename T, Product product, NarrowTile tile, typename Epilogue>
+__device__ __forceinline__ void narrowContraction(const TensorMap *a, const TensorMap *b, T *c, const Epilogue &epilogue) {
   using P = NarrowPlan<product, tile>;
   static_assert(product.a.isByEngine && product.b.isByEngine && P::columnOperand.isAlongK());
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -199,6 +221,8 @@ __device__ __forceinline__ void narrowContraction(const TensorMap *a, const Tens
     if constexpr (tile.splits > 1) waitForCluster();
     return;
   }
+  const NarrowFragment<P::sums> own = narrowFragment<product, tile>(at);
+  const auto finish = narrowEpilogue(epilogue)(own);
   if constexpr (tile.splits > 1) {
     waitForCluster();
     if (at.rank == 0 && threadIdx.x == 0) arriveExpecting(shared.partsLanded(), (tile.splits - 1) * P::partBytes);
@@ -208,7 +232,9 @@ __device__ __forceinline__ void narrowContraction(const TensorMap *a, const Tens
   if (threadIdx.x >= P::workingThreads) return;
   if constexpr (tile.splits > 1)
     if (!joinNarrow<product, tile>(sums, shared, at.rank)) return;
-  storeNarrow<product, tile>(sums, c, at, factor);
+  finish(sums);
+  storeNarrow<product, tile>(sums, c, own);
 }
 
 }  // namespace weft::hopper
+#endif

@@ -265,7 +265,7 @@ FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) 
   if (legal.tuples.empty()) return {.reason = std::move(legal.refusal)};
   std::set<Knobs> knobs;
   std::string refusal = addTiles(kernel, *recognised.region, legal, mostTiles, device, knobs);
-  if (recognised.region->isPlain() && !recognised.region->prologue)
+  if (narrowEpilogueRefusal(kernel, *recognised.region).empty())
     for (const auto &[extents, product] : legal.shapes) addNarrowKnobs(legal.products, product, device, knobs);
   if (knobs.empty() && !refusal.empty()) return {.reason = std::move(refusal)};
   if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", epilogueRegisters(kernel, *recognised.region))};

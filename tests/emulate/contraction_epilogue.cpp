@@ -330,7 +330,7 @@ struct alignas(64) EmulatedMap {
 /// Launches twice in one module, as consumers alone, and compares the bits; then with fp64.
 void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, int64_t blocks = 3) {
   const Kernel &kernel = subject.kernel;
-  const bool isMade = contractionRegion(kernel).region.value().prologue.has_value();
+  const bool isMade = contractionRegion(kernel).region.value().prologue.has_value(), isNarrow = subject.tile().schedule == HopperSchedule::narrow;
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], subject.configuration.inputs[i]));
@@ -356,8 +356,8 @@ void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, 
     }
   }
   const emulate::GuardedBuffer dynamic(size_t(subject.emitted.launch.sharedBytes));
-  const emulate::Grid grid{.blocks = {subject.tile().streams ? subject.tile().blocks : blocks, 1, 1},
-                           .threads = {subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
+  const emulate::Grid grid{.blocks = {isNarrow ? subject.emitted.launch.grid[0] : subject.tile().streams ? subject.tile().blocks : blocks, 1, 1},
+                           .threads = {isNarrow ? hopperThreads(subject.tile()) : subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256, 1, 1},
                            .shared = host.shared, .dynamicShared = dynamic.bytes()};
   std::vector<std::vector<std::byte>> first;
   for (const emulate::Schedule schedule : {emulate::Schedule::ascending, emulate::Schedule::descending}) {
@@ -453,6 +453,36 @@ TEST_CASE("kernels of sm_90a leave registers as their ops say: panels, vectors, 
   for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
   CHECK(subjects.size() > 80);
   const emulate::HostLibrary library("hopper_epilogue", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], library.kernel(i));
+  }
+}
+
+/// Tiles of every width along either side of C, clipped and whole, C contiguous along either of its axes, one block and four for the k of a
+/// tile, members of a batch. Every tensor ends where memory that may be read does.
+TEST_CASE("narrow tiles of sm_90a read and store beside their sums what their ops say") {
+  using enum HopperSchedule;
+  std::vector<HopperContractionKnobs> tiles;
+  for (int width = 8; width <= 48; width += 8)
+    for (const bool isAlongM : {false, true}) {
+      const int side = width % 16 == 0 || width > 32 ? 64 : 32;
+      tiles.push_back({.schedule = narrow, .tileM = isAlongM ? side : width, .tileN = isAlongM ? width : side, .stages = 8, .splits = width == 16 ? 4 : 1});
+    }
+  const samples::ContractionExtents several[] = {{.b = 1, .j = 8, .i = 256, .u = 40}, {.b = 3, .j = 7, .i = 256, .u = 51}, {.b = 1, .j = 1, .i = 264, .u = 70},
+                                                 {.b = 2, .j = 30, .i = 328, .u = 9}};
+  std::vector<HopperSubject> subjects;
+  for (const samples::ContractionExtents &extents : several)
+    for (const Kernel &kernel : samples::narrowEpilogues(extents, extents.b == 3 ? DType::bf16 : DType::f16)) addHopper(kernel, tiles, subjects);
+  std::vector<emulate::Source> sources;
+  std::set<std::pair<bool, bool>> orientations;
+  for (const HopperSubject &subject : subjects) {
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+    orientations.emplace(narrowSides(subject.tile()).isAlongM, hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
+  }
+  CHECK(subjects.size() > 200);
+  CHECK(orientations.size() == 4);
+  const emulate::HostLibrary library("hopper_narrow", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
     checkHopper(subjects[i], library.kernel(i));

@@ -93,6 +93,13 @@ Golden hopperNarrowGolden(bool isSplit) {
   return {isSplit ? "projection_hopper_narrow_split_f16" : "projection_hopper_narrow_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// With what follows it in a feed-forward layer.
+Golden hopperNarrowFusedGolden() {
+  const Kernel kernel = samples::productBiasGelu({.b = 1, .j = 8, .i = 1024, .u = 4096}, DType::f16, false);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::narrow, .tileM = 8, .tileN = 64, .stages = 8, .splits = 2};
+  return {"product_bias_gelu_hopper_narrow_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// What ends an attention layer, in one kernel.
 Golden hopperFusedGolden() {
   const Kernel kernel = samples::productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
@@ -215,6 +222,7 @@ std::vector<Golden> goldens() {
       hopperStridesGolden(true),
       hopperNarrowGolden(false),
       hopperNarrowGolden(true),
+      hopperNarrowFusedGolden(),
       hopperFusedGolden(),
       hopperKeptGolden(),
       hopperColumnSumGolden(),

@@ -267,6 +267,25 @@ TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of 
   batch.buildAndCheck(2 * 2 * 6, 1);
 }
 
+TEST_CASE("narrow tiles of sm_90a with what follows a product: every width, both orientations of C, k of a block and of a cluster") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 1, .j = 8, .i = 1024, .u = 4096}, {.b = 3, .j = 5, .i = 512, .u = 2000},
+                                                     {.b = 1, .j = 21, .i = 648, .u = 1001}, {.b = 2, .j = 16, .i = 1024, .u = 1024},
+                                                     {.b = 1, .j = 37, .i = 1024, .u = 777}, {.b = 2, .j = 24, .i = 4096, .u = 4096}})
+    for (const DType dtype : {DType::f16, DType::bf16})
+      for (const Kernel &kernel : samples::narrowEpilogues(extents, dtype))
+        forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+          const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+          if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
+          const NarrowSides sides = narrowSides(*knobs);
+          const std::string text = fmt::format("{} {} {} {}", kernel.name, sides.columns, sides.isAlongM, sides.columns == 8 ? nameOf(dtype) : "");
+          if (seen.insert(text).second) batch.add(kernel.name, kernel, configuration, "sm_90a");
+          return true;
+        });
+  batch.buildAndCheck(8 * 2 * 6, 1);
+}
+
 TEST_CASE("products of 8-bit floats on sm_90a: every tile, every pair of formats, results of 16 and 32 bits, rows that start anywhere") {
   Batch batch;
   std::set<std::string> seen;

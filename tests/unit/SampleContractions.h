@@ -17,6 +17,7 @@ public:
     w = builder.input("w", "iu", type), x = builder.input("x", "bji", type);
   }
   int input(const std::string &name, const std::string &letters) { return builder.input(name, letters, type); }
+  int input(const std::string &name, const std::string &letters, DType own) { return builder.input(name, letters, own); }
   int product(double scale = 1) {
     const int value = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
     builder.last().attributes = {{"spec", std::string("bji,iu->bju")}};
@@ -24,7 +25,10 @@ public:
     return value;
   }
   int map(const std::string &name, const std::string &spelling, std::vector<int> operands, const std::string &result) {
-    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bju", "", type);
+    return map(name, spelling, std::move(operands), result, type);
+  }
+  int map(const std::string &name, const std::string &spelling, std::vector<int> operands, const std::string &result, DType own) {
+    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bju", "", own);
     builder.last().spelling = spelling;
     return value;
   }
@@ -120,6 +124,50 @@ inline Kernel productBiasBothSums(const ContractionExtents &extents, DType type)
   const int bias = fused.input("bias", "u"), product = fused.product(0.25), biased = fused.bias(product, bias), rectified = fused.relu(biased);
   return fused.build({rectified, biased, fused.sum(rectified, "of_columns", "u", DType::f32), fused.sum(biased, "of_rows", "bj", type),
                       fused.sum(product, "of_product", "u", type)});
+}
+
+/// What ends a layer's halves where nothing is dropped.
+inline Kernel productBiasResidual(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_bias_residual", extents, type);
+  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju");
+  return fused.build({fused.map("residual", "{0} + {1}", {fused.bias(fused.product(), bias), rest}, "sum")});
+}
+/// A gated linear unit whose other half is there.
+inline Kernel productGated(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_gated", extents, type);
+  const int other = fused.input("other", "bju");
+  return fused.build({fused.map("mul", "{0} * {1}", {fused.map("silu", "weft::silu({0})", {fused.product(1.0 / 16)}, "gate"), other}, "gated")});
+}
+/// Operands of every role, in fp32 and in the product's type: a scalar, one a row, one a column, one for some axes, whole tensors; and what is
+/// kept in fp32 is a second output.
+inline Kernel productOfAllRoles(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_all_roles", extents, type);
+  const int factor = fused.input("factor", ""), rows = fused.input("rows", "bj", DType::f32), bias = fused.input("bias", "u", DType::f32);
+  const int some = fused.input("some", "bu"), rest = fused.input("rest", "bju", DType::f32), gate = fused.input("gate", "bju");
+  const int scaled = fused.map("mul", "{0} * {1}", {fused.product(0.25), factor}, "scaled", DType::f32);
+  const int normal = fused.map("mul", "{0} * {1}", {scaled, rows}, "normal", DType::f32);
+  const int moved = fused.map("sub", "{0} - {1}", {fused.map("bias", "{0} + {1}", {normal, bias}, "biased", DType::f32), some}, "moved", DType::f32);
+  const int sum = fused.map("residual", "{0} + {1}", {moved, rest}, "sum", DType::f32);
+  return fused.build({fused.map("mul", "{0} * {1}", {sum, gate}, "gated"), sum});
+}
+/// Members of a batch, each with a vector of its own, behind which a whole tensor is added.
+inline Kernel batchedResidual(const ContractionExtents &extents, DType type) {
+  KernelBuilder builder("batched_residual", {{'b', extents.b}, {'i', extents.i}, {'j', extents.j}, {'u', extents.u}});
+  const int w = builder.input("w", "bui", type), x = builder.input("x", "bji", type), bias = builder.input("bias", "bu", type);
+  const int rest = builder.input("rest", "bju", type);
+  const int product = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  builder.last().attributes = {{"spec", std::string("bji,bui->bju")}};
+  const int biased = builder.op("bias", OperatorClass::elementwise, {product, bias}, "biased", "bju", "", type);
+  builder.last().spelling = "{0} + {1}";
+  const int sum = builder.op("residual", OperatorClass::elementwise, {biased, rest}, "sum", "bju", "", type);
+  builder.last().spelling = "{0} + {1}";
+  return builder.build({sum});
+}
+/// What decoding has behind its products, and every role of an operand: without dropout and sums, so that narrow tiles take all of them.
+inline std::vector<Kernel> narrowEpilogues(const ContractionExtents &extents, DType type) {
+  return {productBias(extents, type),       productBiasGelu(extents, type, false), productBiasGelu(extents, type, true),
+          productBiasResidual(extents, type), productGated(extents, type),         productScaleRowsGate(extents, type),
+          productOfAllRoles(extents, type), batchedResidual(extents, type)};
 }
 
 inline std::vector<Kernel> fusedSums(const ContractionExtents &extents, DType type) {
