@@ -5,7 +5,6 @@
 #include "bench/contractions/Parts.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/LibraryEpilogue.h"
 #include "tests/unit/SampleContractions.h"
 
 #include <fmt/format.h>
@@ -24,15 +23,7 @@ struct Problem {
   int64_t m = 0, n = 0, k = 0;
   std::vector<TimedKernel> fused, plain, rest;  ///< plain: the product under the knobs of the fused kernel at the same place
   std::vector<TimedKernel> unsummed = {}, sums = {};  ///< of a kernel with sums: itself without them, and a loop kernel of them alone
-  std::optional<LibraryForm> form = {};       ///< cuBLASLt's epilogue for it, with its approximation of GELU
 };
-
-/// With the GELU that the library has: an approximation.
-Kernel asLibraryHas(Kernel kernel) {
-  for (BodyOp &op : kernel.body)
-    if (op.name == "gelu" || op.name == "gelu_dx") op.name.insert(4, "_tanh");
-  return kernel;
-}
 
 Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &extents) {
   constexpr size_t mostTiles = 12, mostLoops = 6;
@@ -58,7 +49,6 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     problem.sums = contendersOf(partOf(kernel, end, kernel.body.size(), sums), familyOf(LoopKnobs{}), mostLoops);
     if (problem.unsummed.empty() || problem.sums.empty()) throw Error::checkFailed("{}: no configuration of ours without its sums", kernel.name);
   }
-  problem.form = libraryForm(asLibraryHas(kernel)).form;
   if (problem.fused.empty() || problem.rest.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
   return problem;
 }
@@ -101,22 +91,6 @@ struct Outcome {
   double cost = 0, ratio = 0;
 };
 
-/// Its product with an epilogue, if it has one for these layouts.
-std::unique_ptr<LibraryRows> fusedRows(const Problem &problem, const CublasLt &library, const Tensors &tensors, cuda::DevicePointer workspace) {
-  if (!problem.form) return nullptr;
-  const LibraryForm &form = *problem.form;
-  Configuration configuration = problem.fused[0].configuration;
-  configuration.knobs = LibraryKnobs{};
-  const LibraryProductAnswer answer = asLibraryProduct(asLibraryHas(problem.kernel), form, configuration);
-  if (!answer.product) return nullptr;
-  const auto value = [&](int number) { return number < 0 ? nullptr : &problem.kernel.values[size_t(number)]; };
-  const BodyOp &contraction = problem.kernel.body[0];
-  return std::make_unique<LibraryRows>(*answer.product, library, tensors,
-                                       std::array{value(contraction.operands[0]), value(contraction.operands[1]), value(form.result), value(form.residual),
-                                                  value(form.auxiliary), value(form.bias >= 0 ? form.bias : form.gradient)},
-                                       workspace);
-}
-
 Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
   Tensors tensors(problem.kernel);
   std::vector<Row> rows;
@@ -126,7 +100,7 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
   const auto value = [&](int number) { return &product.values[size_t(number)]; };
   LibraryRows theirs(libraryProduct(product, problem.plain[0].configuration), library, tensors,
                      {value(product.inputs[0]), value(product.inputs[1]), value(product.outputs[0]), nullptr, nullptr, nullptr}, workspace.address());
-  const std::unique_ptr<LibraryRows> theirsFused = fusedRows(problem, library, tensors, workspace.address());
+  const std::unique_ptr<LibraryRows> theirsFused = libraryEpilogueRows(problem.kernel, problem.fused[0].configuration, library, tensors, workspace.address());
   rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
   if (theirsFused) rows.insert(rows.end(), theirsFused->rows.begin(), theirsFused->rows.end());
   interleave(rows, rounds, stream);

@@ -3,6 +3,7 @@
 
 #include "kernel/Device.h"
 #include "kernel/Error.h"
+#include "kernel/LibraryEpilogue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/TensorMaps.h"
@@ -99,7 +100,7 @@ void build(const std::vector<TimedKernel *> &contenders) {
 
 const TimedKernel &fastest(const std::vector<TimedKernel> &side) { return *std::ranges::min_element(side, {}, &TimedKernel::seconds); }
 
-Tensors::Tensors(const Kernel &kernel) : key(16) {
+Tensors::Tensors(const Kernel &kernel, int sets) : count(sets), key(16) {
   add(kernel);
   cuda::fill(key.address(), 0, 16);
 }
@@ -113,17 +114,16 @@ void Tensors::add(const Kernel &kernel) {
     elements.resize(size_t(count * sizeOf(value.dtype) + 1) / 2);  // of other widths: any numbers
     uint32_t state = uint32_t(buffers.size()) + 1;
     for (uint16_t &element : elements) state = state * 1664525u + 1013904223u, element = uint16_t((value.dtype == DType::f16 ? 0x3700 : 0x3e80) + (state >> 24) + (state >> 8 & 0x8000));
-    for (int set = 0; set < sets; ++set) {
+    for (int set = 0; set < count; ++set)
       cuda::upload(buffers[value.name].emplace_back(int64_t(2 * elements.size())).address(), std::as_bytes(std::span(elements)));
-    }
   }
 }
 
-Enqueue Tensors::enqueueOf(const TimedKernel &one) {
+Enqueue Tensors::enqueueOf(const TimedKernel &one, bool startsEarly) {
   if (!one.built.error.empty()) throw Error::checkFailed("{}: {}", one.kernel.name, one.built.error);
   cuda::FunctionHandle *function = modules.emplace_back(one.built.cubin).function(one.emitted.entry);
   if (one.emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, one.emitted.launch.sharedBytes);
-  return [this, &one, function](cuda::StreamHandle *stream, int set) {
+  return [this, &one, function, startsEarly](cuda::StreamHandle *stream, int set) {
     cuda::ArgumentList arguments;
     for (const codegen::Parameter &parameter : one.emitted.parameters) {
       using enum codegen::Parameter::Kind;
@@ -138,14 +138,15 @@ Enqueue Tensors::enqueueOf(const TimedKernel &one) {
       }
     }
     const codegen::Launch &launch = one.emitted.launch;
-    cuda::launch(function, {.grid = launch.grid, .block = launch.block, .sharedBytes = launch.sharedBytes}, arguments.span(), stream);
+    cuda::launch(function, {.grid = launch.grid, .block = launch.block, .sharedBytes = launch.sharedBytes, .startsEarly = launch.startsEarly && startsEarly},
+                 arguments.span(), stream);
   };
 }
 
-void interleave(std::vector<Row> &rows, int rounds, const cuda::Stream &stream) {
-  constexpr int calls = 15;
+void interleave(std::vector<Row> &rows, int rounds, const cuda::Stream &stream, int sets) {
+  constexpr int leastCalls = 15;
   std::deque<TimedGraph> graphs;
-  for (const Row &row : rows) graphs.emplace_back(stream, row.enqueue, Tensors::sets, calls);
+  for (const Row &row : rows) graphs.emplace_back(stream, row.enqueue, sets, std::max(leastCalls, sets));
   std::vector<std::vector<double>> samples(rows.size());
   for (int round = 0; round <= rounds; ++round)
     for (size_t i = 0; i < rows.size(); ++i)
@@ -165,6 +166,32 @@ LibraryRows::LibraryRows(const LibraryProduct &product, const CublasLt &library,
                            .auxiliary = at(values[4]), .vector = at(values[5])}, workspace, on);
     }});
   }
+}
+
+namespace {
+
+/// With the GELU that the library has: an approximation.
+Kernel asLibraryHas(Kernel kernel) {
+  for (BodyOp &op : kernel.body)
+    if (op.name == "gelu" || op.name == "gelu_dx") op.name.insert(4, "_tanh");
+  return kernel;
+}
+
+}  // namespace
+
+std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration, const CublasLt &library, const Tensors &tensors,
+                                                 cuda::DevicePointer workspace) {
+  const std::optional<LibraryForm> form = libraryForm(asLibraryHas(kernel)).form;
+  if (!form) return nullptr;
+  configuration.knobs = LibraryKnobs{};
+  const LibraryProductAnswer answer = asLibraryProduct(asLibraryHas(kernel), *form, configuration);
+  if (!answer.product) return nullptr;
+  const auto value = [&](int number) { return number < 0 ? nullptr : &kernel.values[size_t(number)]; };
+  const BodyOp &contraction = kernel.body[0];
+  return std::make_unique<LibraryRows>(*answer.product, library, tensors,
+                                       std::array{value(contraction.operands[0]), value(contraction.operands[1]), value(form->result), value(form->residual),
+                                                  value(form->auxiliary), value(form->bias >= 0 ? form->bias : form->gradient)},
+                                       workspace);
 }
 
 double LibraryRows::fastest() const { return seconds.empty() ? INFINITY : *std::ranges::min_element(seconds); }

@@ -11,6 +11,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 
 namespace weft::bench {
 
@@ -36,15 +37,18 @@ const TimedKernel &fastest(const std::vector<TimedKernel> &side);
 /// Every tensor of a kernel and of those that are timed beside it, by name, in several sets; all elements of 16 bits about one half.
 class Tensors {
 public:
-  static constexpr int sets = 3;
+  static constexpr int usualSets = 3;
 
-  explicit Tensors(const Kernel &kernel);
+  explicit Tensors(const Kernel &kernel, int sets = usualSets);
   /// Those of another kernel that are not there yet.
   void add(const Kernel &kernel);
   runtime::cuda::DevicePointer at(const std::string &name, int set) const { return buffers.at(name)[size_t(set)].address(); }
-  Enqueue enqueueOf(const TimedKernel &one);
+  /// startsEarly: where its text waits for the kernel before it.
+  Enqueue enqueueOf(const TimedKernel &one, bool startsEarly = false);
+  int sets() const { return count; }
 
 private:
+  const int count;
   std::map<std::string, std::vector<runtime::cuda::Buffer>> buffers;
   runtime::cuda::Buffer key;
   std::deque<runtime::cuda::Module> modules;
@@ -55,8 +59,8 @@ struct Row {
   Enqueue enqueue;
 };
 
-/// The median of each row over the rounds, in turn.
-void interleave(std::vector<Row> &rows, int rounds, const runtime::cuda::Stream &stream);
+/// The median of each row over the rounds, in turn, around the sets of operands.
+void interleave(std::vector<Row> &rows, int rounds, const runtime::cuda::Stream &stream, int sets = Tensors::usualSets);
 
 /// Candidates of cuBLASLt for one product, as rows to be timed.
 class LibraryRows {
@@ -73,5 +77,9 @@ private:
   std::vector<double> seconds;
   std::deque<runtime::PreparedProduct> prepared;
 };
+
+/// cuBLASLt's product with an epilogue of its own for these layouts, in which GELU is an approximation; null if it has none.
+std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration, const runtime::CublasLt &library, const Tensors &tensors,
+                                                 runtime::cuda::DevicePointer workspace);
 
 }  // namespace weft::bench

@@ -4,8 +4,10 @@
 //   burst       a pause, one graph, then a timed one: a cool card
 //   sustained   35 ms of the same kernel, then a timed graph: the power limit holds
 //
-// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues, --prologues, --strides: see Epilogues.h, Prologues.h, Strides.h.
+// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues, --decode, --prologues, --strides: see Epilogues.h, Decode.h,
+// Prologues.h, Strides.h.
 #include "bench/contractions/Contender.h"
+#include "bench/contractions/Decode.h"
 #include "bench/contractions/Epilogues.h"
 #include "bench/contractions/Prologues.h"
 #include "bench/contractions/Strides.h"
@@ -102,6 +104,7 @@ public:
 
   void strides(DType dtype) { benchStrides(dtype, rounds, printsEveryTile, library, stream); }
   void prologues(DType dtype) { benchPrologues(dtype, rounds, printsEveryTile, library, stream); }
+  void decode(DType dtype, const std::vector<std::string> &names) { benchDecode(dtype, rounds, startsEarly, printsEveryTile, names, library, stream); }
   void epilogues(DType dtype, const std::vector<std::string> &names) { benchEpilogues(dtype, rounds, printsEveryTile, names, library, stream); }
 
   std::string title() const {
@@ -196,14 +199,17 @@ void buildAll(std::vector<Problem> &problems) {
 }
 
 /// run(bench) behind a title.
-template <typename Run> int runFused(DType dtype, int rounds, bool printsEveryTile, const Run &run) {
-  Bench bench(rounds, true, printsEveryTile);
+template <typename Run> int runFused(DType dtype, int rounds, bool printsEveryTile, const Run &run, bool startsEarly = true) {
+  Bench bench(rounds, startsEarly, printsEveryTile);
   fmt::print("{}, {}\n", bench.title(), nameOf(dtype));
   run(bench);
   return 0;
 }
 int runEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names) {
   return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.epilogues(dtype, names); });
+}
+int runDecode(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const std::vector<std::string> &names) {
+  return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.decode(dtype, names); }, startsEarly);
 }
 int runPrologues(DType dtype, int rounds, bool printsEveryTile) {
   return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.prologues(dtype); });
@@ -250,11 +256,13 @@ int main(int argumentCount, char **arguments) {
   std::string dtype = "f16";
   int rounds = 9;
   std::vector<std::string> names;
-  app.add_option("shape", names, "shapes whose group or name contains one of these (\"4096x3072\", \"small\"), with --epilogues kernels (\"gelu_dx 4096x1024\"); all if there is none");
+  app.add_option("shape", names, "shapes whose group or name contains one of these (\"4096x3072\", \"small\"), with --epilogues or --decode kernels (\"gelu_dx 4096x1024\"); all if there is none");
   app.add_option("--dtype", dtype, "f16, bf16")->check(CLI::IsMember({"f16", "bf16"}));
   app.add_option("--rounds", rounds, "interleaved rounds; the median counts");
   bool epilogues = false;
   app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
+  bool decode = false;
+  app.add_flag("--decode", decode, "products of few rows with what follows them, fused and by two kernels, instead of plain products");
   bool strides = false;
   app.add_flag("--strides", strides, "products with several strides along a group of axes, and transposes before those of one, instead of plain products");
   bool prologues = false;
@@ -266,6 +274,7 @@ int main(int argumentCount, char **arguments) {
   try {
     app.parse(argumentCount, arguments);
     if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile, names);
+    if (decode) return weft::bench::runDecode(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);
     if (strides) return weft::bench::runStrides(*weft::parseDType(dtype), rounds, printsEveryTile);
     if (prologues) return weft::bench::runPrologues(*weft::parseDType(dtype), rounds, printsEveryTile);
     return weft::bench::run(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);

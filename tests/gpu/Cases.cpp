@@ -276,6 +276,29 @@ void addNarrow(Collector &collect) {
     }
 }
 
+/// The same with what follows a product: every tile of each shape, in every orientation of C and of the instruction; rows and columns
+/// of C that no tile ends with, results whose rows start anywhere, operands of every role, second outputs, members of a batch.
+void addNarrowFused(Collector &collect) {
+  const samples::ContractionExtents several[] = {
+      {.b = 1, .j = 8, .i = 1024, .u = 4096}, {.b = 1, .j = 1, .i = 4096, .u = 1000},  {.b = 1, .j = 3, .i = 520, .u = 331},  {.b = 1, .j = 13, .i = 200, .u = 509},
+      {.b = 3, .j = 7, .i = 648, .u = 331},   {.b = 2, .j = 16, .i = 1024, .u = 1024}, {.b = 1, .j = 37, .i = 72, .u = 777},  {.b = 2, .j = 24, .i = 1032, .u = 520},
+      {.b = 1, .j = 520, .i = 520, .u = 520}, {.b = 1, .j = 1024, .i = 2048, .u = 8},  {.b = 1, .j = 300, .i = 136, .u = 13}, {.b = 2, .j = 70, .i = 328, .u = 90}};
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ContractionExtents &extents : several)
+      for (const Kernel &kernel : samples::narrowEpilogues(extents, dtype)) {
+        std::set<std::string> seen;
+        size_t count = 0;
+        forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+          const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+          if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
+          const HopperProduct product = *hopperProduct(kernel, configuration).product;
+          const std::string text = fmt::format("{} {}{}{}", describe(kernel, *knobs), product.a.isAlongK(), product.b.isAlongK(), product.isSwapped);
+          if (seen.insert(text).second && (dtype == DType::f16 || ++count % 4 == 0)) collect.add("narrow-fused", kernel, dtype, configuration);
+          return true;
+        });
+      }
+}
+
 /// What follows a contraction, on fragments: whole and clipped panels, copied and loaded operands, results in both orders.
 void addFused(Collector &collect) {
   const samples::ContractionExtents several[] = {
@@ -623,6 +646,7 @@ void addContractions(Collector &collect) {
   addTensorContractions(collect, "ampere", AmpereContractionKnobs{}, products);
   addSplits(collect);
   addNarrow(collect);
+  addNarrowFused(collect);
   addFused(collect);
   addSums(collect);
   addPrologues(collect);

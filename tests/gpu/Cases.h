@@ -30,6 +30,7 @@ struct Case {
 ///   contractions  plain contractions at odd extents in many layouts
 ///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
 ///   split         of sm_90a with k over the blocks of a cluster
+///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows; narrow-fused: with what follows them
 ///   fused         of sm_90a with what follows a contraction
 ///   fused-sums    with sums of that down to rows or columns of the result
 ///   prologue      with operands that are made on load, in place and by threads that copy; prologue-views: padded; prologue-warps and

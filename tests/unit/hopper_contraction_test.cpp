@@ -296,13 +296,71 @@ TEST_CASE("narrow tiles are offered where one side is short or tiles are few, an
   CHECK(narrowTiles(520, 520, 520) == std::set<Knobs>{narrow(40, 64, 9), narrow(64, 40, 9)});
   CHECK(narrowTiles(300, 1000, 520).contains(narrow(64, 40, 9)));
   CHECK(narrowTiles(520, 520, 520, "kn") == std::set<Knobs>{narrow(40, 64, 9)});
-  // Large products, rows that start anywhere, and epilogues have none.
+  // Large products, and rows that start anywhere, have none.
   CHECK(narrowTiles(4096, 4096, 1024).empty());
   CHECK(narrowTiles(512, 3072, 1024).empty());
   CHECK(narrowTiles(512, 512, 4096).empty());
   CHECK(narrowTiles(520, 520, 519).empty());
-  for (const Configuration &one : ofFamily(productBias({.b = 1, .j = 8, .i = 4096, .u = 4096}, DType::f16)))
-    CHECK(std::get<HopperContractionKnobs>(one.knobs).schedule != HopperSchedule::narrow);
+}
+
+TEST_CASE("narrow tiles take element-wise epilogues, and neither dropout nor sums behind a product") {
+  const ContractionExtents decode{.b = 1, .j = 8, .i = 4096, .u = 4096};
+  const auto tilesOf = [](const Kernel &kernel) {
+    std::set<Knobs> tiles;
+    for (const Configuration &one : ofFamily(kernel))
+      if (std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) tiles.insert(one.knobs);
+    return tiles;
+  };
+  for (const Kernel &kernel : narrowEpilogues(decode, DType::f16)) {
+    INFO(kernel.name);
+    CHECK(tilesOf(kernel) == std::set<Knobs>{narrow(8, 32, 45), narrow(8, 64, 24, 2), narrow(32, 8, 45), narrow(64, 8, 24, 2)});
+  }
+  CHECK(tilesOf(productBias({.b = 8, .j = 512, .i = 4096, .u = 4096}, DType::f16)).empty());
+  for (const Kernel &kernel : {productBiasReluDropout(decode, DType::f16), productBiasDropoutResidual(decode, DType::f16), productColumnSum(decode, DType::f16)})
+    CHECK(tilesOf(kernel).empty());
+  // Operands are asked for in a first step, by the side of the instruction that they run along; nothing of C's shape is staged.
+  const Kernel kernel = productOfAllRoles(decode, DType::f16);
+  size_t emitted = 0;
+  for (const Configuration &one : ofFamily(kernel)) {
+    const auto &tile = std::get<HopperContractionKnobs>(one.knobs);
+    if (tile.schedule != HopperSchedule::narrow) continue;
+    const codegen::EmittedKernel text = codegen::emit(kernel, one, "sm_90a");
+    const HopperProduct product = *hopperProduct(kernel, one).product;
+    const bool isTransposed = !narrowSides(tile).isAlongM, areRowsOfBias = isTransposed != product.isSwapped;
+    const auto has = [&](const std::string &part) { return text.readable.find(part) != std::string::npos; };
+    CHECK(has("const weft::hopper::NarrowFragment<4> &at"));
+    CHECK(has("askScalar(factor)"));
+    CHECK(has(fmt::format("askRows<product.{}>({}, at)", isTransposed ? "n" : "m", areRowsOfBias ? "bias" : "rows")));
+    CHECK(has(isTransposed ? "askTile<product.n, product.m, 1, product.strideCm, false>(rest, at)"
+                           : "askTile<product.m, product.n, product.strideCm, 1, true>(rest, at)"));
+    CHECK(std::ranges::count(text.parameters, Parameter::Kind::outputMap, &Parameter::kind) == 0);
+    CHECK(std::ranges::count(text.parameters, Parameter::Kind::inputMap, &Parameter::kind) == 2);
+    CHECK(text.launch.startsEarly);
+    ++emitted;
+  }
+  CHECK(emitted >= 4);
+}
+
+TEST_CASE("an epilogue of narrow tiles costs what it reads and stores, and less than a second kernel") {
+  const auto best = [](const Kernel &kernel, bool isNarrow) {
+    Cost least{.seconds = 1};
+    for (const Configuration &one : ofFamily(kernel))
+      if ((std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) == isNarrow)
+        if (const Cost cost = analyticCostModel(h200())->cost(kernel, one); cost.seconds < least.seconds) least = cost;
+    return least;
+  };
+  for (const auto &[n, k] : {std::pair<int64_t, int64_t>{4096, 1024}, {1024, 4096}, {4096, 4096}})
+    for (const int64_t m : {1, 8, 32}) {
+      INFO(m << " x " << n << " x " << k);
+      const ContractionExtents decode{.b = 1, .j = m, .i = k, .u = n};
+      const Cost plain = best(contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn"), true);
+      const Cost biased = best(productBias(decode, DType::f16), true), whole = best(productBiasResidual(decode, DType::f16), true);
+      CHECK(biased.bytesMoved - plain.bytesMoved == 2 * n);
+      CHECK(whole.bytesMoved - biased.bytesMoved == 2 * m * n);
+      CHECK((plain.seconds < biased.seconds && biased.seconds < whole.seconds));
+      CHECK(whole.seconds < plain.seconds + h200().launchSeconds);
+      CHECK(whole.seconds < 1.01 * best(productBiasResidual(decode, DType::f16), false).seconds);
+    }
 }
 
 TEST_CASE("narrow tiles that no kernel has, and products that take none") {
@@ -325,9 +383,10 @@ TEST_CASE("narrow tiles that no kernel has, and products that take none") {
   CHECK_THROWS_WITH(emitted(8, 4096, 64, narrow(8, 32, 4)), Catch::Contains("a narrow tile takes 64"));
   CHECK_THROWS_WITH(emitted(4096, 8, 64, narrow(64, 8, 4)), Catch::Contains("8 columns of an operand that lies along k"));
   CHECK_THROWS_WITH(emitted(8, 4096, 63, narrow(8, 64, 4)), Catch::Contains("multiples of 16 bytes"));
-  Configuration fused = ofFamily(productBias({}, DType::f16)).front();
-  fused.knobs = narrow(64, 8, 4);
-  CHECK_THROWS_WITH(codegen::emit(productBias({}, DType::f16), fused, "sm_90a"), Catch::Contains("no epilogue"));
+  const Kernel dropped = productBiasReluDropout({.b = 1, .j = 8, .i = 4096, .u = 4096}, DType::f16);
+  Configuration fused = ofFamily(dropped).front();
+  fused.knobs = narrow(8, 64, 4);
+  CHECK_THROWS_WITH(codegen::emit(dropped, fused, "sm_90a"), Catch::Contains("narrow tiles draw no dropout"));
 }
 
 TEST_CASE("epilogues that the registers have no room for") {

@@ -16,7 +16,7 @@ MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
 # Spellings that start elsewhere, and the folder that they come from. Device headers are "weft/NAME.cuh" in kernels; the
 # emulator puts its own header folder in front of them.
 ELSEWHERE = {'weft/': 'codegen'}
-EMULATED = ('ptx', 'ampere', 'ampere_tf32', 'cluster', 'fragment_sums', 'grid', 'hopper', 'hopper_contraction', 'hopper_prologue', 'hopper_streams', 'hopper_strides', 'scatter')
+EMULATED = ('ptx', 'ampere', 'ampere_tf32', 'cluster', 'fragment_sums', 'grid', 'hopper', 'hopper_contraction', 'hopper_narrow', 'hopper_prologue', 'hopper_streams', 'hopper_strides', 'scatter')
 LOCAL = {(f'codegen/device/{name}.cuh', f'emulate_{name}.h') for name in EMULATED} | {
     (f'tests/emulate/host/emulate_{name}.h', 'emulate_keywords.h') for name in EMULATED}
 
