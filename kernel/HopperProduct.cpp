@@ -258,7 +258,6 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
 
 /// Blocks of 16 x 16 elements, by which masks are drawn, are no parts of tiles of 8, 24 or 40 columns.
 std::string narrowEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region) {
-  if (region.prologue) return "narrow tiles take operands as they are in memory";
   if (!region.sums.empty()) return "narrow tiles sum nothing: take others where sums follow the product";
   for (const size_t op : region.epilogue)
     if (kernel.body[op].name == "dropout") return "narrow tiles draw no dropout behind the product: take others, or a loop kernel behind it";
@@ -283,9 +282,9 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
     return "1 staged panel for an epilogue that reads a tensor of the result's shape; 2 are needed";
   if (answer.product->resultHasSeveralStrides() && !recognised.region->isPlain())
     return "the result has several strides along a group of its axes; an epilogue takes one of one stride";
-  if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
   if (knobs.schedule == HopperSchedule::narrow)
     if (std::string reason = narrowEpilogueRefusal(kernel, *recognised.region); !reason.empty()) return reason;
+  if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
   const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
   for (const EpilogueSum &sum : recognised.region->sums)
     if (!isContiguous(kernel, groups, sum, configuration.outputs[sum.output]))

@@ -75,7 +75,7 @@ std::string hopperKnobsRefusal(const HopperContractionKnobs &knobs, int64_t shar
 /// Why this product has no kernel with such knobs, which are legal by themselves; empty if it has. `epilogueRegisters`: see
 /// kernel/ContractionRegion.h.
 std::string hopperTileRefusal(const HopperProduct &product, const HopperContractionKnobs &knobs, int epilogueRegisters);
-/// Why no narrow tile takes what stands before or behind the product, whatever its layouts; empty if one does.
+/// Why no narrow tile takes what follows the product, whatever its layouts; empty if one does.
 std::string narrowEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region);
 /// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together. Empty if it is.
 std::string hopperRefusal(const Kernel &kernel, const Configuration &configuration, const HopperContractionKnobs &knobs,

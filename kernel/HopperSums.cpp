@@ -27,7 +27,6 @@ std::string hopperSumsRefusal(const ContractionRegion &region, const HopperProdu
   for (const EpilogueRole role : {EpilogueRole::m, EpilogueRole::n})
     if (const auto count = std::ranges::count(region.sums, role, &EpilogueSum::role); count > mostSums)
       return fmt::format("{} sums along group {}; {} are taken", count, nameOf(role), mostSums);
-  if (knobs.schedule == HopperSchedule::narrow) return "narrow tiles sum nothing: take others where sums follow the product";
   if (knobs.splits > 1) return fmt::format("k over {} blocks beside sums of the result; they take whole tiles", knobs.splits);
   if (const int64_t bytes = hopperPartialBytes(region, product, knobs); bytes > gridPartialsLimit)
     return fmt::format("{} bytes of partial sums; a kernel keeps {} for itself: take larger tiles", bytes, gridPartialsLimit);

@@ -65,9 +65,10 @@ Problem problemOf(const Kernel &kernel, int64_t m, int64_t n, int64_t k) {
 std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names) {
   std::vector<Problem> all;
   for (const int64_t m : {1, 8, 32})
-    for (const auto &[n, k] : {std::pair<int64_t, int64_t>{4096, 1024}, {1024, 4096}, {4096, 4096}}) {
+    for (const auto &[n, k] : {std::pair<int64_t, int64_t>{4096, 1024}, {1024, 4096}, {4096, 4096}, {14336, 4096}}) {
       const samples::ContractionExtents extents{.b = 1, .j = m, .i = k, .u = n};
-      for (const Kernel &kernel : {samples::productBias(extents, dtype), samples::productBiasGelu(extents, dtype, false), samples::productBiasResidual(extents, dtype)}) {
+      for (const Kernel &kernel : {samples::productBias(extents, dtype), samples::productBiasGelu(extents, dtype, false), samples::productBiasResidual(extents, dtype),
+                                   samples::productGated(extents, dtype)}) {
         const std::string name = fmt::format("{} {}x{}x{}", kernel.name, m, n, k);
         if (names.empty() || std::ranges::any_of(names, [&](const std::string &part) { return name.find(part) != std::string::npos; }))
           all.push_back(problemOf(kernel, m, n, k));
