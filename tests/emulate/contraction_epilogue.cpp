@@ -472,8 +472,12 @@ TEST_CASE("narrow tiles of sm_90a read and store beside their sums what their op
   const samples::ContractionExtents several[] = {{.b = 1, .j = 8, .i = 256, .u = 40}, {.b = 3, .j = 7, .i = 256, .u = 51}, {.b = 1, .j = 1, .i = 264, .u = 70},
                                                  {.b = 2, .j = 30, .i = 328, .u = 9}};
   std::vector<HopperSubject> subjects;
-  for (const samples::ContractionExtents &extents : several)
+  for (const samples::ContractionExtents &extents : several) {
     for (const Kernel &kernel : samples::narrowEpilogues(extents, extents.b == 3 ? DType::bf16 : DType::f16)) addHopper(kernel, tiles, subjects);
+    Kernel scaled = samples::contractKernel({{'k', extents.i}, {'m', extents.b * extents.j}, {'n', extents.u}}, "mk", "nk", "mn");
+    scaled.body[0].attributes["scale"] = 0.125;
+    addHopper(scaled, tiles, subjects);
+  }
   std::vector<emulate::Source> sources;
   std::set<std::pair<bool, bool>> orientations;
   for (const HopperSubject &subject : subjects) {
