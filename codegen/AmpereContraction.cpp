@@ -1,6 +1,8 @@
-// Contractions on tensor cores from sm_80 on: a skeleton program. Copies, products and stores live in ampere_contraction.cuh, for f32
-// that is read as tf32 in ampere_tf32.cuh, for operands that are made on load in ampere_prologue.cuh; the program names extents,
-// strides and the tile, says how an operand is made, and calls it.
+// Contractions on tensor cores from sm_80 on, alone, with an epilogue, or with an operand that is made on load: a skeleton program.
+// Copies, products and stores live in ampere_contraction.cuh, for f32 that is read as tf32 in ampere_tf32.cuh, for operands that are made
+// on load in ampere_prologue.cuh; the program names extents, strides and the tile, says how an operand is made and what becomes of the
+// sums, and calls it.
+#include "codegen/ContractionEpilogue.h"
 #include "codegen/ContractionPrologue.h"
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
@@ -20,8 +22,8 @@ constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from
 HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs) {
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   if (!recognised.region) throw Error::unsupported("kernel '{}': no contraction of warps: {}", kernel.name, recognised.refusal);
-  if (!recognised.region->isPlain())
-    throw Error::unsupported("kernel '{}': a contraction of warps takes one contraction of two operands, and nothing behind it", kernel.name);
+  if (const std::string reason = warpEpilogueRefusal(kernel, *recognised.region); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   const ProductTypes types = productTypes(kernel);
   const ContractionRegion &region = *recognised.region;
   const BodyOp &contraction = kernel.body[region.contraction];
@@ -35,6 +37,8 @@ HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configur
   const HopperProductAnswer answer = warpProduct(kernel, configuration);
   if (!answer.product) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.refusal);
   if (const std::string reason = ampereKnobsRefusal(knobs, mostSharedBytes, sizeOf(types.a)); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  if (const std::string reason = ampereRegistersRefusal(knobs, epilogueRegisters(kernel, region)); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const int64_t tiles = ampereTiles(*answer.product, knobs); tiles > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones", kernel.name, tiles,
@@ -74,7 +78,8 @@ private:
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
     }
     program.constants = {extents};
-    for (std::string *name : {&shape, &tile, &scale}) *name = names.claim(*name);
+    for (std::string *name : {&shape, &tile}) *name = names.claim(*name);
+    if (region.isPlain()) scale = names.claim(scale);
   }
 
   void nameTensors() {
@@ -84,8 +89,12 @@ private:
       program.parameters.push_back(
           {.kind = Parameter::Kind::input, .index = int(i), .name = inputs.back(), .type = std::string(cudaNameOf(value.dtype))});
     }
-    result = names.claim(kernel.values[size_t(kernel.outputs[0])].name);
-    program.parameters.push_back({.kind = Parameter::Kind::output, .index = 0, .name = result, .type = type});
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const Value &value = kernel.values[size_t(kernel.outputs[i])];
+      results.push_back(names.claim(value.name));
+      program.parameters.push_back(
+          {.kind = Parameter::Kind::output, .index = int(i), .name = results.back(), .type = std::string(cudaNameOf(value.dtype))});
+    }
   }
 
   std::string extent(ContractionGroup group) const { return extentText(kernel, groups[group], axes); }
@@ -98,7 +107,7 @@ private:
   }
 
   void describeProduct() {
-    StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, result, names, program.constants);
+    StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, results[0], names, program.constants);
     const std::string a = operandText(product.a), b = operandText(product.b);
     const std::string cm = stride(product.strideCm), cb = stride(product.batchStrideC);
     const std::string members = fmt::format(
@@ -114,7 +123,7 @@ private:
         fmt::format("{{.m = {}, .n = {}, .k = {}, .stages = {}, .warpsM = {}, .warpsN = {}, .rasterM = {}}}", knobs.tileM, knobs.tileN,
                     knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
     program.constants.push_back({"weft::ampere::Tile", {{tile, members}}, ""});
-    program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
+    if (region.isPlain()) program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
   }
 
   int64_t sharedBytes() const { return ampereSharedBytes(knobs, sizeOf(product.operandType)); }
@@ -129,19 +138,41 @@ private:
   void callSkeleton() {
     program.body.push_back(evaluate(fmt::format("static_assert(weft::ampere::{}<{}, {}>::sharedBytes == {})", isTf32 ? "Tf32Plan" : "Plan", shape,
                                                 tile, sharedBytes())));
-    std::string epilogue = "weft::ampere::Unchanged{}";
-    if (factor() != 1) {
-      epilogue = names.claim("finish");
-      const std::string sums = names.claim("sums"), e = names.claim("e");
-      program.body.push_back({.kind = Statement::Kind::function,
-                              .type = fmt::format("float (&{})[8], const weft::ampere::Fragment &", sums),
-                              .name = epilogue,
-                              .body = {loop(e, "8", 0, {assign(fmt::format("{}[{}]", sums, e), fmt::format("{}[{}] * {}", sums, e, scale))})}});
-    }
-    const std::string making = region.prologue ? addPrologue() : "";
+    const std::string finish = region.isPlain() ? addFactor() : addEpilogue(), making = region.prologue ? addPrologue() : "";
     const std::string function = isTf32 ? "tf32Contraction<" : fmt::format("{}<{}, ", region.prologue ? "contractionOfMade" : "contraction", type);
     program.body.push_back(evaluate(fmt::format("weft::ampere::{}{}, {}>({}, {}, {}, {})", function, shape, tile,
-                                                sourceText(product.a, making), sourceText(product.b, making), result, epilogue)));
+                                                sourceText(product.a, making), sourceText(product.b, making), results[0], finish)));
+  }
+
+  /// What multiplies the sums of a contraction alone; returns its name.
+  std::string addFactor() {
+    if (factor() == 1) return "weft::ampere::Unchanged{}";
+    const std::string finish = names.claim("finish"), sums = names.claim("sums"), e = names.claim("e");
+    program.body.push_back({.kind = Statement::Kind::function,
+                            .type = fmt::format("float (&{})[8], const weft::ampere::Fragment &", sums),
+                            .name = finish,
+                            .body = {loop(e, "8", 0, {assign(fmt::format("{}[{}]", sums, e), fmt::format("{}[{}] * {}", sums, e, scale))})}});
+    return finish;
+  }
+
+  /// The function of the ops behind the contraction, which loads what they read and stores further outputs; returns its name.
+  std::string addEpilogue() {
+    ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = axes,
+                                                        .inputs = inputs, .outputs = results, .product = shape, .rowsAlongN = product.isSwapped,
+                                                        .fragmentType = "weft::ampere::Fragment"});
+    addHeaders(epilogue.headers);
+    program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
+    program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
+    program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    const std::string finish = names.claim("finish");
+    program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
+    return finish;
+  }
+
+  void addHeaders(const std::vector<std::string> &headers) {
+    program.headers.insert(program.headers.end(), headers.begin(), headers.end());
+    std::ranges::sort(program.headers);
+    program.headers.erase(std::ranges::unique(program.headers).begin(), program.headers.end());
   }
 
   /// The function that makes the operand; returns its name.
@@ -151,8 +182,7 @@ private:
     PrologueText text = prologueText({.kernel = kernel, .configuration = configuration, .prologue = *region.prologue, .names = names, .axes = axes,
                                       .inputs = inputs, .outerExtent = shape + (product.a.isMade ? ".m" : ".n"), .kExtent = shape + ".k",
                                       .isAlongK = operand.isAlongK()});
-    program.headers.insert(program.headers.end(), text.headers.begin(), text.headers.end());
-    std::ranges::sort(program.headers);
+    addHeaders(text.headers);
     program.constants.insert(program.constants.end(), text.constants.begin(), text.constants.end());
     program.body.insert(program.body.end(), text.before.begin(), text.before.end());
     program.body.push_back({.kind = Statement::Kind::function, .type = text.arguments, .name = making, .body = std::move(text.body)});
@@ -173,8 +203,8 @@ private:
   const std::string type;
   Names names;
   Program program;
-  std::vector<std::string> axes, inputs;
-  std::string result, shape = "product", tile = "tile", scale = "scale";
+  std::vector<std::string> axes, inputs, results;
+  std::string shape = "product", tile = "tile", scale = "scale";
 };
 
 }  // namespace

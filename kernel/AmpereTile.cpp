@@ -51,4 +51,19 @@ std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t shar
   return "";
 }
 
+std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region) {
+  if (region.sums.empty()) return "";
+  const std::string &name = kernel.values[size_t(kernel.body[region.sums[0].op].results[0])].name;
+  return fmt::format("'{}' is a sum of what the epilogue computes; epilogues of products of a warp are element-wise", name);
+}
+
+std::string ampereRegistersRefusal(const AmpereContractionKnobs &knobs, int epilogueRegisters) {
+  // Threads load every tensor: the first of the result's shape needs addresses, too. What a fragment's place takes was found by building kernels.
+  constexpr int mostRegisters = 255, ownRegisters = 40;
+  const int sums = knobs.tileM * knobs.tileN / ampereThreads(knobs);
+  if (epilogueRegisters == 0 || sums + ownRegisters + epilogueRegisters <= mostRegisters) return "";
+  return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
+                     epilogueRegisters, mostRegisters, ownRegisters);
+}
+
 }  // namespace weft

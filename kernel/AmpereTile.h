@@ -4,6 +4,7 @@
 // as tf32 have elements of 4 bytes (ampere_tf32.cuh), which the functions are told.
 #pragma once
 
+#include "kernel/ContractionRegion.h"
 #include "kernel/HopperProduct.h"
 
 #include <string>
@@ -17,5 +18,10 @@ int64_t ampereSharedBytes(const AmpereContractionKnobs &knobs, int64_t elementBy
 int ampereThreads(const AmpereContractionKnobs &knobs);
 /// Tiles of C over all members of the batch, one a block.
 int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &knobs);
+
+/// Why warps do not finish what follows the product, whatever the tile: they add up nothing that an epilogue computes. Empty if they do.
+std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region);
+/// Why a tile leaves no registers for an epilogue that needs so many (epilogueRegisters); empty if it does.
+std::string ampereRegistersRefusal(const AmpereContractionKnobs &knobs, int epilogueRegisters);
 
 }  // namespace weft

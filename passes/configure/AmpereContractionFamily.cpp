@@ -1,10 +1,11 @@
 // Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched
-// strided matrix product, in any orientation; operands of 16 bits may be made on load (kernel/ContractionPrologue.h). On sm_90a, whose
-// own family is faster, they are tried where that family cannot use its copy engine.
+// strided matrix product, in any orientation, with the element-wise ops that follow it; operands of 16 bits may be made on load
+// (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
 #include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/AmpereCost.h"
+#include "passes/configure/EpilogueLimits.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -37,24 +38,35 @@ constexpr AmpereContractionKnobs tf32Tiles[] = {
 constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
 constexpr size_t fewestTiles = 2, mostTiles = 4;  ///< for one shape of the result
 
-std::string typeRefusal(const Kernel &kernel) {
+std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
+  if (std::string reason = epilogueTypesRefusal(kernel, region); !reason.empty()) return reason;
   const ProductTypes types = productTypes(kernel);
   const DType type = types.c;
   if (types.areTf32()) return type == DType::f32 ? "" : fmt::format("a result of {}; products of a warp give f32 of tf32", nameOf(type));
-  for (const int value : kernel.body[*contractionIndex(kernel)].operands)
+  for (const int value : kernel.body[region.contraction].operands)
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a product of a warp has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
-  if (type != DType::f16 && type != DType::bf16) return fmt::format("element type {}; f16, bf16, and f32 at precision tf32 are taken", nameOf(type));
+  if (!isHalf(type)) return fmt::format("element type {}; f16, bf16, and f32 at precision tf32 are taken", nameOf(type));
   return "";
 }
 
-/// The tiles worth trying for a result of m x n, by the model.
-void addKnobs(const HopperProduct &product, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+/// Why the family does not take the kernel, whatever its layouts.
+std::string kernelRefusal(const Kernel &kernel, const ContractionRegion &region, const Device &device) {
+  if (std::string reason = warpEpilogueRefusal(kernel, region); !reason.empty()) return reason;
+  if (std::string reason = typeRefusal(kernel, region); !reason.empty()) return reason;
+  if (std::string reason = epilogueTensorsRefusal(kernel, region); !reason.empty()) return reason;
+  if (const DType operands = productTypes(kernel).a; !device.tensorFlops.contains(operands))
+    return fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands));
+  return "";
+}
+
+/// The tiles worth trying for a result of m x n, by the model, of those that leave an epilogue its registers.
+void addKnobs(const HopperProduct &product, int epilogueRegisters, DType dtype, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, AmpereContractionKnobs>> priced;
   const std::span<const AmpereContractionKnobs> tried = dtype == DType::tf32 ? std::span<const AmpereContractionKnobs>(tf32Tiles) : tiles;
   for (const AmpereContractionKnobs &one : tried)
-    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock, sizeOf(dtype)).empty())
+    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock, sizeOf(dtype)).empty() && ampereRegistersRefusal(one, epilogueRegisters).empty())
       priced.emplace_back(ampereTensorSeconds(product, one, dtype, device), one);
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i)
@@ -69,11 +81,9 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
                                   device.architecture)};
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   if (!recognised.region) return {.reason = recognised.refusal};
-  if (!recognised.region->isPlain())
-    return {.reason = fmt::format("'{}' follows the contraction; no fused epilogues", kernel.body[recognised.region->contraction + 1].name)};
-  if (std::string reason = typeRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
+  if (std::string reason = kernelRefusal(kernel, *recognised.region, device); !reason.empty()) return {.reason = std::move(reason)};
   const DType dtype = productTypes(kernel).a;
-  if (!device.tensorFlops.contains(dtype)) return {.reason = fmt::format("{} names no flop rate of products of {}", device.name, nameOf(dtype))};
+  const int registers = epilogueRegisters(kernel, *recognised.region);
   ConfigurationSpace space{.family = std::string(familyOf(AmpereContractionKnobs{}))};
   std::set<Knobs> knobs;
   std::set<std::pair<int64_t, int64_t>> shapes;
@@ -94,10 +104,11 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
       if (refusal.empty()) refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
       continue;
     }
-    if (shapes.emplace(answer.product->m, answer.product->n).second) addKnobs(*answer.product, dtype, device, knobs);
+    if (shapes.emplace(answer.product->m, answer.product->n).second) addKnobs(*answer.product, registers, dtype, device, knobs);
     space.tuples.push_back(std::move(tuple));
   }
   if (space.tuples.empty()) return {.reason = std::move(refusal)};
+  if (knobs.empty()) return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
   space.knobs.assign(knobs.begin(), knobs.end());
   return {.space = std::move(space)};
 }

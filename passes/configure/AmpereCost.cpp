@@ -23,7 +23,7 @@ double ampereTensorSeconds(const HopperProduct &product, const AmpereContraction
 
 namespace {
 
-/// The contraction alone, of operands as it reads them.
+/// The contraction alone, of operands as it reads them and a result stored as the first output is.
 Cost libraryCostOfProduct(Kernel kernel, const Configuration &configuration, const Device &device) {
   const std::array<int, 3> values = contractionValues(kernel).value();
   const ProductTypes types = productTypes(kernel);
@@ -31,10 +31,12 @@ Cost libraryCostOfProduct(Kernel kernel, const Configuration &configuration, con
   kernel.body = {kernel.body[*contractionIndex(kernel)]};
   kernel.body[0].operands = {values[0], values[1]};
   kernel.inputs = {values[0], values[1]};
+  kernel.body[0].results = {kernel.outputs[0]};  // the ops behind leave it as C would lie
+  kernel.outputs.resize(1);
   kernel.values[size_t(values[0])].dtype = storedAs(types.a);
   kernel.values[size_t(values[1])].dtype = storedAs(types.b);
   const Configuration product{.inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
-                              .outputs = configuration.outputs,
+                              .outputs = {configuration.outputs[0]},
                               .knobs = LibraryKnobs{}};
   return libraryCost(kernel, product, LibraryKnobs{}, device);
 }
@@ -57,8 +59,13 @@ Cost ampereCost(const Kernel &kernel, const Configuration &configuration, const 
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  if (device.libraryProducts)
-    cost.seconds = std::max(cost.seconds, analytic::ampereUnmeasured * libraryCostOfProduct(kernel, configuration, device).seconds);
+  if (device.libraryProducts) {
+    // Unmeasured, what an epilogue reads and stores besides is hidden behind nothing.
+    const Cost library = libraryCostOfProduct(kernel, configuration, device);
+    const bool isLast = *contractionIndex(kernel) + 1 == kernel.body.size();
+    const double others = isLast ? 0 : std::max(0.0, necessary - double(library.bytesMoved)) / device.copyBandwidth;
+    cost.seconds = std::max(cost.seconds, analytic::ampereUnmeasured * library.seconds + others);
+  }
   cost.seconds *= unmeasuredPrologue(*answer.product);
   return cost;
 }

@@ -30,7 +30,7 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"loop", loopSpace},
     {"hopper-contraction", hopperContractionSpace, true, true},
     {"cublaslt", librarySpace, true},
-    {"ampere-contraction", ampereContractionSpace, false, true},
+    {"ampere-contraction", ampereContractionSpace, true, true},
     {"plain-contraction", contractionSpace},
 }};
 

@@ -5,6 +5,7 @@
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperSums.h"
+#include "passes/configure/EpilogueLimits.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/HopperCost.h"
 
@@ -35,23 +36,12 @@ constexpr HopperContractionKnobs tiles[] = {
 constexpr double worthwhile = 1.5;  ///< modelled time of a tile against the best one's
 constexpr size_t fewestTiles = 3, mostTiles = 6;  ///< for one orientation of the result
 
-bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
-
-/// Whether a prologue reads it, which has said what types it takes.
-bool isOfPrologue(const ContractionRegion &region, int value) {
-  return region.prologue && std::ranges::find(region.prologue->inputs, value, &PrologueInput::value) != region.prologue->inputs.end();
-}
-
 /// Operands of the product and the first output have one type, or operands are 8-bit floats and the first output is wider, or they are f32
 /// that is read as tf32; what else an epilogue reads and stores may be f32, too.
 std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
   const ProductTypes types = productTypes(kernel);
   const DType type = types.c;
-  for (const int value : operandValues(kernel)) {
-    const DType own = kernel.values[size_t(value)].dtype;
-    if (value != region.a && value != region.b && !isOfPrologue(region, value) && own != DType::f32 && !isHalf(own))
-      return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16", kernel.values[size_t(value)].name, nameOf(own));
-  }
+  if (std::string reason = epilogueTypesRefusal(kernel, region); !reason.empty()) return reason;
   if (types.areFloat8()) return "";
   if (types.areTf32())
     return isHalf(type) || type == DType::f32 ? "" : fmt::format("a result of {}; f32, f16 and bf16 are taken of tf32", nameOf(type));
@@ -60,17 +50,6 @@ std::string typeRefusal(const Kernel &kernel, const ContractionRegion &region) {
       return fmt::format("'{}' is {}, the result {}; a product of a warpgroup has one element type here", kernel.values[size_t(value)].name,
                          nameOf(kernel.values[size_t(value)].dtype), nameOf(type));
   if (!isHalf(type)) return fmt::format("element type {}; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are taken", nameOf(type));
-  return "";
-}
-
-/// A thread holds a fragment of each of them at a time.
-std::string tensorsRefusal(const Kernel &kernel, const ContractionRegion &region) {
-  constexpr size_t mostTensors = 3;
-  const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result || input.role == EpilogueRole::mixed; };
-  const auto inputs = size_t(std::ranges::count_if(region.inputs, isWhole));
-  if (inputs > mostTensors) return fmt::format("the epilogue reads {} tensors of several axes; {} are taken", inputs, mostTensors);
-  if (const size_t outputs = kernel.outputs.size() - region.sums.size(); outputs > mostTensors)
-    return fmt::format("the epilogue has {} outputs; {} are taken", outputs, mostTensors);
   return "";
 }
 
@@ -196,7 +175,7 @@ void addNarrowKnobs(const std::vector<HopperProduct> &products, const HopperProd
 std::string kernelRefusal(const Kernel &kernel, const ContractionRegionAnswer &recognised, const Device &device) {
   if (!recognised.region) return recognised.refusal;
   if (std::string reason = typeRefusal(kernel, *recognised.region); !reason.empty()) return reason;
-  if (std::string reason = tensorsRefusal(kernel, *recognised.region); !reason.empty()) return reason;
+  if (std::string reason = epilogueTensorsRefusal(kernel, *recognised.region); !reason.empty()) return reason;
   if (const DType operands = productTypes(kernel).a; !device.tensorFlops.contains(operands))
     return fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands));
   return "";

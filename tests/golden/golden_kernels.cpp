@@ -160,6 +160,12 @@ Golden ampereTf32Golden() {
   return {"projection_ampere_tf32", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{.stages = 3})};
 }
 
+/// With a bias and GELU, on fragments of the sums.
+Golden ampereEpilogueGolden() {
+  const Kernel kernel = samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, false);
+  return {"product_bias_gelu_ampere_f16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+}
+
 /// Operands that are made on load: probabilities finished by rows, rewritten in place by spare warps; a norm applied by the warps that multiply.
 Golden hopperPrologueGolden() {
   const Kernel kernel = samples::scaledContext({.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, DType::f16);
@@ -231,6 +237,7 @@ std::vector<Golden> goldens() {
       hopperTf32Golden(false),
       hopperTf32Golden(true),
       ampereGolden(),
+      ampereEpilogueGolden(),
       ampereTf32Golden(),
       hopperPrologueGolden(),
       amperePrologueGolden(),

@@ -1,0 +1,39 @@
+// product_bias_gelu    (this header is not hashed)
+//
+//   ops        product = contract "bji,iu->bju" x, w
+//              biased = bias product, bias
+//              active = gelu biased
+//   space      b=8 j=512 u=4096 | i=1024 (reduced)
+//   reads      w[i,u] f16   x[b,j,i] f16   bias[u] f16    16.8 MB
+//   writes     active[b,j,u] f16    33.6 MB
+//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<1024, 128>>>
+#include "weft/ampere_contraction.cuh"
+#include "weft/fragment.cuh"
+#include "weft/math.cuh"
+
+namespace {
+constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents
+constexpr weft::ampere::Product product = {
+    .batch = 1, .m = b * j, .n = u, .k = i,
+    .a = {.outer = i, .k = 1, .batch = 0, .isAligned = true},
+    .b = {.outer = 1, .k = u, .batch = 0, .isAligned = true},
+    .strideCm = u, .batchStrideC = 0, .isAligned = true};
+constexpr weft::ampere::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 4, .warpsM = 2, .warpsN = 2, .rasterM = 8};
+constexpr float scale = 0.0625f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict__ x,
+                  const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
+  static_assert(weft::ampere::Plan<product, tile>::sharedBytes == 65536);
+  const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &at) {
+    const auto bias_v = weft::fragmentColumns<product.n>(bias, at);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float biased = (sums[e] * scale) + bias_v.at[e];
+      const float active_2 = weft::geluForHalf(biased);
+      sums[e] = active_2;
+    }
+  };
+  weft::ampere::contraction<weft::half, product, tile>(x, w, active, finish);
+}
