@@ -160,13 +160,14 @@ private:
     ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = axes,
                                                         .inputs = inputs, .outputs = results, .product = shape, .rowsAlongN = product.isSwapped,
                                                         .fragmentType = "weft::ampere::Fragment"});
+    epilogue.headers.push_back("weft/ampere_epilogue.cuh");
     addHeaders(epilogue.headers);
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
     const std::string finish = names.claim("finish");
     program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
-    return finish;
+    return fmt::format("weft::ampere::BlockByBlock{{{}}}", finish);
   }
 
   void addHeaders(const std::vector<std::string> &headers) {

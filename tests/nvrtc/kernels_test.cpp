@@ -146,6 +146,26 @@ void addHopper(Batch &batch, const std::string &name, const Kernel &kernel, size
   for (size_t i = 0; i < all.size(); i += step) batch.add(name, kernel, all[i], "sm_90a");
 }
 
+/// One configuration for every tile from sm_80 on and each order of the result, each in an orientation of the operands of its own; `tiles` gains
+/// what they are.
+void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &tiles) {
+  std::map<std::string, std::vector<Configuration>> found;
+  std::set<std::string> seen;
+  forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
+    if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
+    const HopperProduct product = *warpProduct(kernel, configuration).product;
+    const std::string tile = describe(kernel, configuration.knobs), key = fmt::format("{} {}", tile, product.isSwapped);
+    if (seen.insert(fmt::format("{} {}{}", key, product.a.isAlongK(), product.b.isAlongK())).second) found[key].push_back(configuration);
+    tiles.insert(tile);
+    return true;
+  });
+  static size_t turn = 0;
+  for (const auto &[key, orientations] : found) {
+    batch.add(name, kernel, orientations[turn % orientations.size()], architectures[turn / 2 % architectures.size()]);
+    ++turn;
+  }
+}
+
 const std::map<char, int64_t> attentionExtents{{'b', 8}, {'h', 16}, {'j', 512}, {'k', 512}, {'p', 64}};
 
 /// One configuration for every tile of sm_90a and each order of the result; `tiles` gains what they are.
@@ -366,6 +386,21 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(50, 1);
+}
+
+TEST_CASE("tensor-core contractions from sm_80 on with epilogues: every tile, results in both orders, rows that start anywhere, tf32") {
+  Batch batch;
+  std::set<std::string> tiles, odd, tf32;
+  const samples::ContractionExtents large{.b = 8, .j = 512, .i = 1024, .u = 3072}, small{.b = 1, .j = 304, .i = 1024, .u = 1000},
+      tall{.b = 8, .j = 512, .i = 64, .u = 64}, few{.b = 1, .j = 8, .i = 1024, .u = 4096}, anywhere{.b = 3, .j = 331, .i = 555, .u = 777};
+  for (const samples::ContractionExtents &extents : {large, small, tall, few})
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16)) addEachWarpTile(batch, kernel.name, kernel, tiles);
+  for (const Kernel &kernel : samples::fusedContractions(anywhere, DType::bf16)) addEachWarpTile(batch, kernel.name + " anywhere", kernel, odd);
+  for (const Kernel &kernel : samples::fusedContractions(large, DType::f32)) addEachWarpTile(batch, kernel.name + " tf32", samples::inTf32(kernel), tf32);
+  CHECK(tiles.size() >= 7);
+  CHECK(odd.size() >= 3);
+  CHECK(tf32.size() >= 2);
+  batch.buildAndCheck(200);
 }
 
 TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, results in both orders") {
