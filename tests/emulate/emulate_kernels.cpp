@@ -68,12 +68,13 @@ double relativeTolerance(DType type) {
 /// And of results near zero: half of the smallest 8-bit float.
 double absoluteTolerance(DType type) { return type == DType::f8e4m3 ? 0x1p-10 : 1e-5 + (type == DType::f8e5m2 ? 0x1p-17 : 0); }
 
-/// What tensor cores see of a kernel's arguments: of precision tf32 these rounded to it, for which the results are then as exact as those
+/// What tensor cores see of a kernel's arguments: of precision tf32 A and B rounded to it, for which the results are then as exact as those
 /// of fp32.
 std::vector<TensorValue> asRead(const Kernel &kernel, std::vector<TensorValue> arguments) {
   if (!contractionValues(kernel) || !productTypes(kernel).areTf32()) return arguments;
-  for (TensorValue &argument : arguments)
-    for (double &element : argument.elements) element = reference::roundTo(DType::tf32, element);
+  const ProductInputs operands = productInputs(kernel);
+  for (const size_t input : {operands.a, operands.b})
+    for (double &element : arguments[input].elements) element = reference::roundTo(DType::tf32, element);
   return arguments;
 }
 
