@@ -25,11 +25,11 @@ struct Problem {
   std::vector<TimedKernel> unsummed = {}, sums = {};  ///< of a kernel with sums: itself without them, and a loop kernel of them alone
 };
 
-Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &extents) {
+Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &extents, std::string_view family) {
   constexpr size_t mostTiles = 12, mostLoops = 6;
   Problem problem{.kernel = kernel, .m = extents.b * extents.j, .n = extents.u, .k = extents.i, .fused = {}, .plain = {}, .rest = {}};
   const Kernel product = partOf(kernel, 0, 1, {kernel.body[0].results[0]});
-  problem.fused = contendersOf(kernel, familyOf(HopperContractionKnobs{}), mostTiles);
+  problem.fused = contendersOf(kernel, family, mostTiles);
   for (const TimedKernel &one : problem.fused) {
     TimedKernel plain{.kernel = product, .configuration = {.knobs = one.configuration.knobs}};
     plain.configuration.inputs.assign(product.inputs.size(), rowMajor(0));
@@ -45,7 +45,7 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     size_t end = 0;  // behind the ops of what is stored whole
     for (size_t op = 0; op < kernel.body.size(); ++op)
       if (std::ranges::find(whole, kernel.body[op].results[0]) != whole.end()) end = op + 1;
-    problem.unsummed = contendersOf(partOf(kernel, 0, end, whole), familyOf(HopperContractionKnobs{}), mostTiles);
+    problem.unsummed = contendersOf(partOf(kernel, 0, end, whole), family, mostTiles);
     problem.sums = contendersOf(partOf(kernel, end, kernel.body.size(), sums), familyOf(LoopKnobs{}), mostLoops);
     if (problem.unsummed.empty() || problem.sums.empty()) throw Error::checkFailed("{}: no configuration of ours without its sums", kernel.name);
   }
@@ -53,15 +53,16 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
   return problem;
 }
 
-std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names) {
+std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names, bool ofWarps) {
   using Extents = samples::ContractionExtents;
   const Extents wide{.b = 8, .j = 512, .i = 1024, .u = 4096}, narrow{.b = 8, .j = 512, .i = 4096, .u = 1024}, square{.b = 8, .j = 512, .i = 1024, .u = 1024};
+  const std::string_view family = familyOf(ofWarps ? Knobs(AmpereContractionKnobs{}) : HopperContractionKnobs{});
   std::vector<Problem> all;
   for (const Extents &extents : {wide, narrow, square}) {
     const auto add = [&](const Kernel &kernel) {
       const std::string name = fmt::format("{} {}x{}x{}", kernel.name, extents.b * extents.j, extents.u, extents.i);
       if (names.empty() || std::ranges::any_of(names, [&](const std::string &part) { return name.find(part) != std::string::npos; }))
-        all.push_back(problemOf(kernel, extents));
+        all.push_back(problemOf(kernel, extents, family));
     };
     add(samples::productBias(extents, dtype));
     add(samples::productBiasGelu(extents, dtype, false));
@@ -69,6 +70,7 @@ std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names
     add(samples::productBiasReluDropout(extents, dtype));
     add(samples::productBiasDropoutResidual(extents, dtype));
     add(samples::productGeluGradient(extents, dtype));
+    if (ofWarps) continue;
     add(samples::productGeluGradientColumnSum(extents, dtype));
     add(samples::productResidualRowSums(extents, dtype));
   }
@@ -125,8 +127,9 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
 
 }  // namespace
 
-void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names, const CublasLt &library, const cuda::Stream &stream) {
-  std::vector<Problem> all = problems(dtype, names);
+void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names, bool ofWarps, const CublasLt &library,
+                    const cuda::Stream &stream) {
+  std::vector<Problem> all = problems(dtype, names, ofWarps);
   buildAll(all);
   fmt::print("{:<30}{:>18}{:>11} | {:>15} | {:>7} | {:>16} | {:>7} | ratio\n", "fused contraction", "m x n x k", "fused", "same tile plain", "plain", "cuBLASLt + loop",
              "its own");

@@ -9,7 +9,8 @@ namespace weft::bench {
 
 /// Prints a line for every fused contraction of several layers whose name and shape ("product_bias_gelu 4096x1024x1024") contain one of
 /// `names`, or for all; all contenders interleaved; printsEveryTile: and one for each of our tiles. Times only: tests/gpu compares results.
-void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names, const runtime::CublasLt &library,
+/// ofWarps: ours are of ampere-contraction, and those without sums, which it does not take.
+void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names, bool ofWarps, const runtime::CublasLt &library,
                     const runtime::cuda::Stream &stream);
 
 }  // namespace weft::bench

@@ -74,7 +74,8 @@ std::vector<TimedKernel> fastestPriced(const Kernel &kernel, std::vector<std::pa
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most) {
   const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   std::vector<std::pair<double, Configuration>> priced;
-  forEachConfiguration(kernel, model->device(), rowMajorLayouts(kernel), [&](const Configuration &one) {
+  const Device &offering = family == familyOf(AmpereContractionKnobs{}) ? findDevice("a100") : model->device();
+  forEachConfiguration(kernel, offering, rowMajorLayouts(kernel), [&](const Configuration &one) {
     if (familyOf(one.knobs) == family) priced.emplace_back(model->cost(kernel, one).seconds, one);
     return true;
   });

@@ -26,7 +26,7 @@ struct TimedKernel {
   double seconds = 0;
 };
 
-/// Of one family of ours, best first by the model, all tensors row-major.
+/// Of one family of ours, best first by the model, all tensors row-major; what warps multiply as an A100 is offered it.
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most);
 /// Of these configurations, best first by the model.
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all, size_t most);

@@ -4,8 +4,8 @@
 //   burst       a pause, one graph, then a timed one: a cool card
 //   sustained   35 ms of the same kernel, then a timed graph: the power limit holds
 //
-// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues, --decode, --prologues, --strides: see Epilogues.h, Decode.h,
-// Prologues.h, Strides.h.
+// Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues, --warps-epilogues, --decode, --prologues, --strides: see
+// Epilogues.h, Decode.h, Prologues.h, Strides.h.
 #include "bench/contractions/Contender.h"
 #include "bench/contractions/Decode.h"
 #include "bench/contractions/Epilogues.h"
@@ -105,7 +105,9 @@ public:
   void strides(DType dtype) { benchStrides(dtype, rounds, printsEveryTile, library, stream); }
   void prologues(DType dtype) { benchPrologues(dtype, rounds, printsEveryTile, library, stream); }
   void decode(DType dtype, const std::vector<std::string> &names) { benchDecode(dtype, rounds, startsEarly, printsEveryTile, names, library, stream); }
-  void epilogues(DType dtype, const std::vector<std::string> &names) { benchEpilogues(dtype, rounds, printsEveryTile, names, library, stream); }
+  void epilogues(DType dtype, const std::vector<std::string> &names, bool ofWarps) {
+    benchEpilogues(dtype, rounds, printsEveryTile, names, ofWarps, library, stream);
+  }
 
   std::string title() const {
     return fmt::format("{}, cuBLASLt {}", context.gpu().name, libraryVersionText(library.version()));
@@ -205,8 +207,8 @@ template <typename Run> int runFused(DType dtype, int rounds, bool printsEveryTi
   run(bench);
   return 0;
 }
-int runEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names) {
-  return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.epilogues(dtype, names); });
+int runEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::vector<std::string> &names, bool ofWarps) {
+  return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.epilogues(dtype, names, ofWarps); });
 }
 int runDecode(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const std::vector<std::string> &names) {
   return runFused(dtype, rounds, printsEveryTile, [&](Bench &bench) { bench.decode(dtype, names); }, startsEarly);
@@ -263,6 +265,8 @@ int main(int argumentCount, char **arguments) {
   app.add_flag("--epilogues", epilogues, "what epilogues cost, and cuBLASLt with a loop kernel behind it, instead of plain products");
   bool decode = false;
   app.add_flag("--decode", decode, "products of few rows with what follows them, fused and by two kernels, instead of plain products");
+  bool warpsEpilogues = false;
+  app.add_flag("--warps-epilogues", warpsEpilogues, "the same of products of a warp, which run from sm_80 on");
   bool strides = false;
   app.add_flag("--strides", strides, "products with several strides along a group of axes, and transposes before those of one, instead of plain products");
   bool prologues = false;
@@ -273,7 +277,7 @@ int main(int argumentCount, char **arguments) {
   app.add_flag("--in-turn", isInTurn, "no kernel starts before the one before it has ended, as some of ours do");
   try {
     app.parse(argumentCount, arguments);
-    if (epilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile, names);
+    if (epilogues || warpsEpilogues) return weft::bench::runEpilogues(*weft::parseDType(dtype), rounds, printsEveryTile, names, warpsEpilogues);
     if (decode) return weft::bench::runDecode(*weft::parseDType(dtype), rounds, !isInTurn, printsEveryTile, names);
     if (strides) return weft::bench::runStrides(*weft::parseDType(dtype), rounds, printsEveryTile);
     if (prologues) return weft::bench::runPrologues(*weft::parseDType(dtype), rounds, printsEveryTile);

@@ -310,6 +310,26 @@ void addFused(Collector &collect) {
           collect.add("fused", kernel, dtype, one);
 }
 
+/// The same on products of a warp: every tile, drawn orientations, aligned and odd rows, views; f32 that is read as tf32.
+void addWarpsFused(Collector &collect) {
+  const samples::ContractionExtents several[] = {{}, {.b = 3, .j = 50, .i = 72, .u = 331}, {.b = 1, .j = 1000, .i = 200, .u = 1032},
+                                                 {.b = 2, .j = 24, .i = 19, .u = 40}, {.b = 1, .j = 7, .i = 64, .u = 9},
+                                                 {.b = 8, .j = 512, .i = 200, .u = 1024}, {.b = 1, .j = 8, .i = 1024, .u = 4096}};
+  const auto add = [&](const Kernel &kernel, std::string_view types, size_t count) {
+    const std::vector<Configuration> drawn = collect.drawFamily(kernel, AmpereContractionKnobs{}, count);
+    for (size_t n = 0; n < drawn.size(); ++n) {
+      collect.add("warps-fused", kernel, types, drawn[n]);
+      const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
+      if (n % 3 == 0 && warpProduct(kernel, views).product) collect.add("warps-fused-views", kernel, types, views);
+    }
+  };
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ContractionExtents &extents : several)
+      for (const Kernel &kernel : samples::fusedContractions(extents, dtype)) add(kernel, nameOf(dtype), dtype == DType::f16 ? 6 : 3);
+  for (const samples::ContractionExtents &extents : {several[0], several[1], several[2]})
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32)) add(samples::inTf32(kernel), nameOf(samples::tf32Types), 3);
+}
+
 /// Sums of what follows a contraction: one tile and many in every direction, both schedules, clipped rows and columns, results in both
 /// orders, rows that start anywhere, and tiles taken in another order than that of the strips.
 void addSums(Collector &collect) {
@@ -442,7 +462,7 @@ void addPrologues(Collector &collect) {
   };
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : several) {
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype, true)) {
+      for (const Kernel &kernel : samples::madeContractions(extents, dtype)) {
         const std::vector<Configuration> drawn = collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 12 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue", kernel, dtype, drawn[n]);
@@ -452,7 +472,7 @@ void addPrologues(Collector &collect) {
             collect.add("prologue-views", kernel, dtype, views);
         }
       }
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype, false)) {
+      for (const Kernel &kernel : samples::madeContractions(extents, dtype)) {
         const std::vector<Configuration> drawn = collect.drawFamily(kernel, AmpereContractionKnobs{}, dtype == DType::f16 ? 8 : 4);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue-warps", kernel, dtype, drawn[n]);
@@ -648,6 +668,7 @@ void addContractions(Collector &collect) {
   addNarrow(collect);
   addNarrowFused(collect);
   addFused(collect);
+  addWarpsFused(collect);
   addSums(collect);
   addPrologues(collect);
   addStrides(collect);

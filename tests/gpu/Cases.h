@@ -32,6 +32,7 @@ struct Case {
 ///   split         of sm_90a with k over the blocks of a cluster
 ///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows; narrow-fused: with what follows them
 ///   fused         of sm_90a with what follows a contraction
+///   warps-fused   the same from sm_80 on by products of a warp, also of f32 read as tf32; warps-fused-views: padded
 ///   fused-sums    with sums of that down to rows or columns of the result
 ///   prologue      with operands that are made on load, in place and by threads that copy; prologue-views: padded; prologue-warps and
 ///                 prologue-warps-views: by products of a warp

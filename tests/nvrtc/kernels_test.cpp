@@ -492,10 +492,10 @@ TEST_CASE("operands that are made on load, on sm_90a: every tile, both operands,
   Batch batch;
   std::set<std::string> seen, tiles;
   const samples::PrologueExtents large{.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072}, odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
-  for (const Kernel &kernel : samples::madeContractions(large, DType::f16, true)) addEachTile(batch, kernel, tiles);
+  for (const Kernel &kernel : samples::madeContractions(large, DType::f16)) addEachTile(batch, kernel, tiles);
   for (const samples::PrologueExtents &extents : {samples::PrologueExtents{.b = 8, .j = 512, .i = 1024, .u = 3072}, {.b = 8, .j = 512, .i = 1024, .u = 64}, {.b = 1, .j = 304, .i = 1024, .u = 1000}})
     addOrientations(batch, "normalized", samples::normalizedProjection(extents, DType::bf16), seen);
-  for (const Kernel &kernel : samples::madeContractions(odd, DType::bf16, true)) batch.addSamples(kernel.name, kernel, findDevice("h200"), 4);
+  for (const Kernel &kernel : samples::madeContractions(odd, DType::bf16)) batch.addSamples(kernel.name, kernel, findDevice("h200"), 4);
   CHECK(tiles.size() >= 5);
   batch.buildAndCheck(100, 1);
 }
@@ -505,6 +505,6 @@ TEST_CASE("operands that are made on load, from sm_80 on") {
   const samples::PrologueExtents large{.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072}, odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : {large, odd})
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype, false)) batch.addSamples(kernel.name, kernel, findDevice("a100"), 6);
+      for (const Kernel &kernel : samples::madeContractions(extents, dtype)) batch.addSamples(kernel.name, kernel, findDevice("a100"), 6);
   batch.buildAndCheck(100);
 }

@@ -99,15 +99,12 @@ inline Kernel scaledBiasedProjection(const PrologueExtents &e, DType type) {
   return made.build(made.map("bias", "{0} + {1}", {c, bias}, "biased", "bju"));
 }
 
-/// withEpilogue: also those that one family takes.
-inline std::vector<Kernel> madeContractions(const PrologueExtents &extents, DType type, bool withEpilogue) {
+inline std::vector<Kernel> madeContractions(const PrologueExtents &extents, DType type) {
   const DType other = type == DType::f16 ? DType::bf16 : DType::f16;
-  std::vector<Kernel> kernels = {normalizedProjection(extents, type), scaledContext(extents, type), recomposedContext(extents, type),
-                                 castProjection(extents, type, DType::f32), castProjection(extents, type, DType::f8e4m3),
-                                 castProjection(extents, type, other), dividedProjection(extents, type),
-                                 summedProjection(extents, type, false), summedProjection(extents, type, true)};
-  if (withEpilogue) kernels.push_back(scaledBiasedProjection(extents, type));
-  return kernels;
+  return {normalizedProjection(extents, type), scaledContext(extents, type), recomposedContext(extents, type),
+          castProjection(extents, type, DType::f32), castProjection(extents, type, DType::f8e4m3),
+          castProjection(extents, type, other), dividedProjection(extents, type),
+          summedProjection(extents, type, false), summedProjection(extents, type, true), scaledBiasedProjection(extents, type)};
 }
 
 }  // namespace weft::samples

@@ -1,4 +1,4 @@
-// Tensor-core contractions from sm_80 on: which contractions, layouts and targets they take, what is emitted, and their price
+// Tensor-core contractions from sm_80 on: which contractions, epilogues, layouts and targets they take, what is emitted, and their price
 // between the library's and plain FMA's.
 #include "codegen/Emit.h"
 #include "kernel/AmpereTile.h"
@@ -6,7 +6,8 @@
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleTf32.h"
 
 #include <catch2/catch.hpp>
 
@@ -112,6 +113,103 @@ TEST_CASE("every configuration is emitted for every target from sm_80 on: a bloc
         CHECK(emitted.launch.sharedBytes <= 99 * 1024);
       }
     }
+}
+
+TEST_CASE("what follows a contraction is finished by the warps that multiply, in every order of operands and result") {
+  size_t transposed = 0;
+  for (const ContractionExtents &extents : {ContractionExtents{.b = 1, .j = 144, .i = 136, .u = 264}, {.b = 3, .j = 50, .i = 71, .u = 331}})
+    for (const DType type : {DType::f16, DType::bf16, DType::f32})
+      for (const Kernel &sample : fusedContractions(extents, type)) {
+        const Kernel kernel = type == DType::f32 ? inTf32(sample) : sample;
+        INFO(kernel.name << " " << nameOf(type));
+        CHECK(epilogueRefusals(findDevice("a100"))(kernel).empty());
+        std::set<std::string> orientations;
+        for (const Configuration &one : own(kernel)) {
+          const HopperProduct shape = *warpProduct(kernel, one).product;
+          const std::string orientation = fmt::format("{}{}{}", shape.isSwapped, shape.a.isAlongK(), shape.b.isAlongK());
+          if (!orientations.insert(orientation).second) continue;
+          const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_80");
+          CHECK(emitted.text.find("weft::ampere::BlockByBlock{finish}") != std::string::npos);
+          const auto count = [&](codegen::Parameter::Kind kind) { return size_t(std::ranges::count(emitted.parameters, kind, &codegen::Parameter::kind)); };
+          CHECK(count(codegen::Parameter::Kind::input) == kernel.inputs.size());
+          CHECK(count(codegen::Parameter::Kind::output) == kernel.outputs.size());
+          const bool draws = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "dropout"; });
+          CHECK(count(codegen::Parameter::Kind::dropoutKey) == (draws ? 1 : 0));
+          transposed += emitted.text.find("keptTransposedFragment") != std::string::npos ? 1 : 0;
+        }
+        CHECK(orientations.size() == 8);
+      }
+  CHECK(transposed > 0);
+}
+
+TEST_CASE("epilogues that warps do not finish") {
+  for (const Kernel &kernel : fusedSums({}, DType::f16)) {
+    INFO(kernel.name);
+    CHECK(own(kernel).empty());
+    CHECK(exclusion(kernel).find("is a sum of what the epilogue computes; epilogues of products of a warp are element-wise") != std::string::npos);
+    const Configuration rows = [&] {
+      Configuration configuration{.knobs = AmpereContractionKnobs{}};
+      for (const int value : kernel.inputs) configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+      for (const int value : kernel.outputs) configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+      return configuration;
+    }();
+    CHECK_THROWS_WITH(codegen::emit(kernel, rows, "sm_80"), Catch::Contains("is a sum of what the epilogue computes"));
+  }
+  Kernel narrow = productBias({}, DType::f16);
+  narrow.values[size_t(narrow.inputs[2])].dtype = DType::f8e4m3;
+  CHECK(exclusion(narrow) == "'bias' is f8e4m3; an epilogue takes f32, f16 and bf16");
+  FusedContraction several("several", {}, DType::f16);
+  std::vector<int> rest;
+  for (const char *name : {"r", "s", "t", "v"}) rest.push_back(several.input(name, "bju"));
+  int sum = several.product();
+  for (const int one : rest) sum = several.map("add", "{0} + {1}", {sum, one}, "sum" + std::to_string(one));
+  CHECK(exclusion(several.build({sum})) == "the epilogue reads 4 tensors of several axes; 3 are taken");
+}
+
+TEST_CASE("a tile leaves an epilogue the registers that its sums do not take") {
+  const AmpereContractionKnobs large{}, small{.tileM = 64, .tileN = 64, .tileK = 64};
+  CHECK(ampereRegistersRefusal(large, 0) == "");
+  CHECK(ampereRegistersRefusal(large, 87) == "");
+  CHECK(ampereRegistersRefusal(large, 88) == "128 sums a thread and 88 registers of the epilogue; 255 registers hold both and 40 others: take smaller tiles");
+  CHECK(ampereRegistersRefusal(small, 88) == "");
+  FusedContraction vectors("vectors", {}, DType::f16);
+  std::vector<int> rows;
+  for (int n = 0; n < 8; ++n) rows.push_back(vectors.input("rows" + std::to_string(n), "bj"));
+  int scaled = vectors.product();
+  for (const int one : rows) scaled = vectors.map("mul", "{0} * {1}", {scaled, one}, "scaled" + std::to_string(one));
+  const Kernel kernel = vectors.build({scaled});
+  CHECK(epilogueRegisters(kernel, *contractionRegion(kernel).region) > 87);
+  CHECK(!own(kernel).empty());
+  for (const Configuration &one : own(kernel)) {
+    const auto &knobs = std::get<AmpereContractionKnobs>(one.knobs);
+    CHECK(knobs.tileM * knobs.tileN / ampereThreads(knobs) < 128);
+  }
+  Configuration configuration = own(kernel).front();
+  configuration.knobs = large;
+  CHECK_THROWS_WITH(codegen::emit(kernel, configuration, "sm_80"), Catch::Contains("take smaller tiles"));
+}
+
+TEST_CASE("unmeasured, a fused kernel costs more than its product and less than that and a loop kernel behind it") {
+  for (const bool hasLibrary : {true, false}) {
+    Device a100 = findDevice("a100");
+    a100.libraryProducts = hasLibrary;
+    const auto best = [&](const Kernel &kernel, auto family) {
+      double least = 1;
+      for (const Configuration &one : ofFamily<decltype(family)>(kernel, a100)) least = std::min(least, analyticCostModel(a100)->cost(kernel, one).seconds);
+      return least;
+    };
+    const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 1024};
+    const Kernel fused = productBiasDropoutResidual(extents, DType::f16);
+    const double product = best(contractKernel({{'b', 8}, {'i', 1024}, {'j', 512}, {'u', 1024}}, "bji", "iu", "bju"), AmpereContractionKnobs{});
+    KernelBuilder rest("rest", {{'b', 8}, {'j', 512}, {'u', 1024}});
+    const int x = rest.input("x", "bju", DType::f16), y = rest.input("y", "bju", DType::f16);
+    const int sum = rest.op("residual", OperatorClass::elementwise, {x, y}, "sum", "bju", "", DType::f16);
+    rest.last().spelling = "{0} + {1}";
+    const Kernel behind = rest.build({sum});
+    const double own = best(fused, AmpereContractionKnobs{});
+    CHECK(own > product);
+    CHECK(own < product + best(behind, LoopKnobs{}));
+  }
 }
 
 TEST_CASE("a configuration of warps is one line of a product's subject, and is read back") {

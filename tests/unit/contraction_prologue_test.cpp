@@ -215,7 +215,7 @@ TEST_CASE("families: two take operands that are made on load, the others say why
   CHECK(reasonOf(h200, "plain-contraction") == "'sub' stands before the contraction, whose operands are read as they are in memory");
   CHECK(prologueRefusals(findDevice("a100"))(kernel).empty());
   CHECK(prologueRefusals(findDevice("v100"))(kernel).find("sm_80 and later") != std::string::npos);
-  CHECK(reasonOf(enumerate(scaledBiasedProjection({}, DType::f16), findDevice("a100")), "ampere-contraction") == "'bias' follows the contraction; no fused epilogues");
+  CHECK(!ofFamily<AmpereContractionKnobs>(scaledBiasedProjection({}, DType::f16), "a100").empty());
 }
 
 TEST_CASE("a norm applied on load by sums of its rows") {
@@ -237,13 +237,13 @@ TEST_CASE("a norm applied on load by sums of its rows") {
 
 TEST_CASE("row-major tensors are taken, by every kind of prologue") {
   for (const PrologueExtents &extents : {PrologueExtents{}, {.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 1024}, {.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331}})
-    for (const Kernel &kernel : madeContractions(extents, DType::bf16, true)) {
+    for (const Kernel &kernel : madeContractions(extents, DType::bf16)) {
       INFO(kernel.name);
       LayoutConstraints rows;
       for (const int value : kernel.inputs) rows.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
       for (const int value : kernel.outputs) rows.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
       CHECK(!enumerate(kernel, findDevice("h200"), rows).legal.empty());
-      if (kernel.body.back().name == "contract") CHECK(!enumerate(kernel, findDevice("a100"), rows).legal.empty());
+      CHECK(!enumerate(kernel, findDevice("a100"), rows).legal.empty());
     }
 }
 

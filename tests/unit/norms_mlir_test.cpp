@@ -255,6 +255,6 @@ weft.graph @g(%h: !bju, %rest: !bji, %w: !ui {weft.parameter}, %bias: !i {weft.p
     CHECK(std::ranges::count(hopper, applied) == 1);
     CHECK(std::ranges::count(ampere, withSums) == 0);  // no sums there: they stand in a loop kernel
     CHECK(std::ranges::count(ampere, alone) == 1);
-    CHECK(std::ranges::count(ampere, applied) == (isDeferred ? 0 : 1));  // nor epilogues
+    CHECK(std::ranges::count(ampere, applied) == 1);
   }
 }

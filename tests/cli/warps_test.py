@@ -1,0 +1,38 @@
+"""Plans for targets before sm_90a: products of a warp take what follows them, with and without a library beside them."""
+import json
+import unittest
+
+from weft_command import CommandTest
+
+
+class Warps(CommandTest):
+    def fused(self, *arguments):
+        """Names of the kernels of warps with more than the contraction, and the plan."""
+        self.weft('compile', *arguments, '--profile', 'none', '--stop-after', 'emit', '-o', 'out')
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        self.assertFalse([kernel['name'] for kernel in plan['kernels'] if kernel['family'] == 'hopper-contraction'])
+        kernels = [kernel for kernel in plan['kernels'] if kernel['family'] == 'ampere-contraction']
+        texts = {kernel['name']: (self.folder / 'out' / kernel['source']).read_text() for kernel in kernels}
+        return {name for name, text in texts.items() if 'weft::ampere::BlockByBlock' in text}, plan
+
+    def test_a_layer_without_a_library_is_its_products_norms_and_softmax(self):
+        for device in ('a100', 'rtx3090'):
+            fused, plan = self.fused('bert-large', '--device', device, '--no-library')
+            self.assertEqual(fused, {'q_product_k_product_v_projection_bias__p_h_b_j', 'attention_projection_bias_residual__b_j_i',
+                                     'hidden_projection_bias_gelu__b_j_u', 'feed_forward_projection_bias_residual__b_j_i'})
+            others = {kernel['name'].split('__')[0] for kernel in plan['kernels'] if kernel['family'] == 'loop'}
+            self.assertEqual(others, {'softmax', 'layer_norm'})
+
+    def test_masks_are_drawn_behind_products(self):
+        fused, _ = self.fused('paper-encoder', '--device', 'a100', '--no-library')
+        self.assertTrue([name for name in fused if 'bias_relu_dropout' in name])
+        self.assertEqual(len([name for name in fused if 'bias_dropout_residual' in name]), 2)
+
+    def test_with_a_library_they_stand_where_they_are_cheaper(self):
+        fused, plan = self.fused('bert-large', '--device', 'a100')
+        self.assertTrue([name for name in fused if 'bias_gelu' in name])
+        self.assertTrue([kernel for kernel in plan['kernels'] if kernel['family'] == 'cublaslt'])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,66 @@
+// Contractions of warps with epilogues in every tile of the family, on extents that cut it on both sides: sums, masks and operands of every warp
+// and block of it lie where they belong.
+#include "kernel/Device.h"
+#include "kernel/HopperProduct.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/SampleTf32.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+using namespace weft;
+
+namespace {
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  codegen::EmittedKernel emitted;
+};
+
+/// What the family tries for products of any shape.
+std::set<Knobs> tiles(DType type) {
+  std::set<Knobs> found;
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {304, 1000}, {8, 4096}, {24, 24}, {4096, 64}, {512, 3072}}) {
+    const Kernel sample = samples::productBias({.b = 1, .j = m, .i = 1024, .u = n}, type), kernel = type == DType::f32 ? samples::inTf32(sample) : sample;
+    forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &one) {
+      if (std::holds_alternative<AmpereContractionKnobs>(one.knobs)) found.insert(one.knobs);
+      return true;
+    });
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("every tile finishes its sums as the ops say, results in both orders") {
+  std::vector<Subject> subjects;
+  std::set<std::string> seen;
+  for (const DType type : {DType::f16, DType::f32})
+    for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 3, .j = 50, .i = 16, .u = 331}, {.b = 2, .j = 80, .i = 8, .u = 264}})
+      for (const Kernel &sample : {samples::productBiasGelu(extents, type, true), samples::productBiasDropoutResidual(extents, type), samples::productScaleRowsGate(extents, type)}) {
+        const Kernel kernel = type == DType::f32 ? samples::inTf32(sample) : sample;
+        for (const Knobs &tile : tiles(type)) {
+          const std::vector<LayoutTuple> tuples = contractionTuples(kernel);
+          for (const bool isSwapped : {false, true})
+            for (size_t n = 0; n < tuples.size(); ++n) {
+              const Configuration configuration = toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
+              const auto product = warpProduct(kernel, configuration).product;
+              if (!product || product->isSwapped != isSwapped) continue;
+              seen.insert(fmt::format("{} {}", nameOf(type), describe(kernel, tile)));
+              subjects.push_back({kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
+              break;
+            }
+        }
+      }
+  CHECK(seen.size() == 8 + 6);  // of halves, of tf32
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("ampere_tiles", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs) << "\n" << subject.emitted.readable);
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, library.kernel(i), subject.emitted.launch.grid, subject.emitted.launch.block);
+  }
+}
