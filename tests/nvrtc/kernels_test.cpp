@@ -388,6 +388,15 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   batch.buildAndCheck(50, 1);
 }
 
+/// As many tensors as an epilogue takes beside 128 sums a thread, and a mask.
+static Kernel mostRegisters(const samples::ContractionExtents &extents) {
+  samples::FusedContraction fused("most_registers", extents, DType::f16);
+  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"), gate = fused.input("gate", "bju"), other = fused.input("other", "bju");
+  const int kept = fused.dropout(fused.bias(fused.product(0.5), bias)), sum = fused.map("residual", "{0} + {1}", {kept, rest}, "sum");
+  const int gated = fused.map("mul", "{0} * {1}", {sum, gate}, "gated");
+  return fused.build({fused.map("add", "{0} + {1}", {gated, other}, "end"), sum, gated});
+}
+
 TEST_CASE("tensor-core contractions from sm_80 on with epilogues: every tile, results in both orders, rows that start anywhere, tf32") {
   Batch batch;
   std::set<std::string> tiles, odd, tf32;
@@ -395,6 +404,7 @@ TEST_CASE("tensor-core contractions from sm_80 on with epilogues: every tile, re
       tall{.b = 8, .j = 512, .i = 64, .u = 64}, few{.b = 1, .j = 8, .i = 1024, .u = 4096}, anywhere{.b = 3, .j = 331, .i = 555, .u = 777};
   for (const samples::ContractionExtents &extents : {large, small, tall, few})
     for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16)) addEachWarpTile(batch, kernel.name, kernel, tiles);
+  for (const samples::ContractionExtents &extents : {large, anywhere}) addEachWarpTile(batch, "most registers", mostRegisters(extents), extents.j == 331 ? odd : tiles);
   for (const Kernel &kernel : samples::fusedContractions(anywhere, DType::bf16)) addEachWarpTile(batch, kernel.name + " anywhere", kernel, odd);
   for (const Kernel &kernel : samples::fusedContractions(large, DType::f32)) addEachWarpTile(batch, kernel.name + " tf32", samples::inTf32(kernel), tf32);
   CHECK(tiles.size() >= 7);

@@ -73,6 +73,12 @@ TEST_CASE("targets: from sm_80 on, and on sm_90a where its own family has no cop
   }
 }
 
+TEST_CASE("on sm_90a epilogues are offered where products are") {
+  CHECK(own(productBiasGelu({}, DType::f16, false), "h200").empty());
+  CHECK(exclusion(productBiasGelu({}, DType::f16, false), "h200") == "hopper-contraction takes operands whose rows start at multiples of 16 bytes");
+  CHECK(!own(productBiasGelu({.b = 3, .j = 50, .i = 71, .u = 331}, DType::f16, false), "h200").empty());
+}
+
 TEST_CASE("why other contractions have none") {
   Kernel f32 = product(64, 64, 64);
   for (Value &value : f32.values) value.dtype = DType::f32;

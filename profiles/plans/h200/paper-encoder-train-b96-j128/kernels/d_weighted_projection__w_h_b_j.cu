@@ -6,7 +6,7 @@
 //   writes     d_weighted[w,h,b,j] f16    25.2 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 4    launch <<<132, 384>>>
-//   not fused  reduce, contract: F021 contraction-epilogue-off (hopper-contraction: 'reduce' does not depend on the contraction's result; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the product)
+//   not fused  reduce, contract: F021 contraction-epilogue-off (hopper-contraction: 'reduce' does not depend on the contraction's result; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the product; ampere-contraction: 'reduce' does not depend on the contraction's result)
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/hopper_contraction.cuh"
 
