@@ -8,6 +8,7 @@
 //   writes     active[b,j,u] f16    33.6 MB
 //   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<1024, 128>>>
 #include "weft/ampere_contraction.cuh"
+#include "weft/ampere_epilogue.cuh"
 #include "weft/fragment.cuh"
 #include "weft/math.cuh"
 
@@ -35,5 +36,5 @@ product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict
       sums[e] = active_2;
     }
   };
-  weft::ampere::contraction<weft::half, product, tile>(x, w, active, finish);
+  weft::ampere::contraction<weft::half, product, tile>(x, w, active, weft::ampere::BlockByBlock{finish});
 }
