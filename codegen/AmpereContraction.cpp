@@ -167,8 +167,11 @@ private:
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
     const std::string finish = names.claim("finish");
     program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
-    return fmt::format("weft::ampere::BlockByBlock{{{}}}", finish);
+    return fmt::format("weft::ampere::blockByBlock<{}>({})", blocksTogether(), finish);
   }
+
+  /// Blocks of a warp's sums that are on their way at a time: several hide each other's loads, where an epilogue leaves the registers (tests/nvrtc).
+  int blocksTogether() const { return epilogueRegisters(kernel, region) <= 56 ? 4 : 1; }
 
   void addHeaders(const std::vector<std::string> &headers) {
     program.headers.insert(program.headers.end(), headers.begin(), headers.end());

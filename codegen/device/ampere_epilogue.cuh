@@ -17,9 +17,9 @@ __device__ __forceinline__ unsigned hiddenZero() {
 #endif
 }
 
-/// Some blocks at a time: where a block lies depends on a result of one before it, by bits that are zero. What an epilogue reads and draws for
-/// all blocks, which the compiler would compute ahead, does not fit beside the sums.
-template <typename Epilogue> class BlockByBlock {
+/// So many blocks at a time: where a block lies depends on a result of one before it, by bits that are zero. What an epilogue reads and draws
+/// for all blocks, which the compiler would compute ahead, does not fit beside the sums. The skeleton calls it as a constant.
+template <int together, typename Epilogue> class BlockByBlock {
 public:
   __device__ __forceinline__ explicit BlockByBlock(const Epilogue &finish) : finish(finish), zero(hiddenZero()) {}
   __device__ __forceinline__ void operator()(float (&sums)[8], const Fragment &at) const {
@@ -30,12 +30,13 @@ public:
   }
 
 private:
-  static constexpr int together = 4;
   const Epilogue &finish;
   const unsigned zero;
   mutable unsigned before[together] = {};
   mutable int turn = 0;
 };
-template <typename Epilogue> BlockByBlock(const Epilogue &) -> BlockByBlock<Epilogue>;
+template <int together, typename Epilogue> __device__ __forceinline__ BlockByBlock<together, Epilogue> blockByBlock(const Epilogue &finish) {
+  return BlockByBlock<together, Epilogue>(finish);
+}
 
 }  // namespace weft::ampere

@@ -13,7 +13,7 @@ class Warps(CommandTest):
         self.assertFalse([kernel['name'] for kernel in plan['kernels'] if kernel['family'] == 'hopper-contraction'])
         kernels = [kernel for kernel in plan['kernels'] if kernel['family'] == 'ampere-contraction']
         texts = {kernel['name']: (self.folder / 'out' / kernel['source']).read_text() for kernel in kernels}
-        return {name for name, text in texts.items() if 'weft::ampere::BlockByBlock' in text}, plan
+        return {name for name, text in texts.items() if 'weft::ampere::blockByBlock' in text}, plan
 
     def test_a_layer_without_a_library_is_its_products_norms_and_softmax(self):
         for device in ('a100', 'rtx3090'):

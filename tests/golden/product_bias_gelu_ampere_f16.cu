@@ -36,5 +36,5 @@ product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict
       sums[e] = active_2;
     }
   };
-  weft::ampere::contraction<weft::half, product, tile>(x, w, active, weft::ampere::BlockByBlock{finish});
+  weft::ampere::contraction<weft::half, product, tile>(x, w, active, weft::ampere::blockByBlock<4>(finish));
 }

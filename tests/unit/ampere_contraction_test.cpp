@@ -135,7 +135,7 @@ TEST_CASE("what follows a contraction is finished by the warps that multiply, in
           const std::string orientation = fmt::format("{}{}{}", shape.isSwapped, shape.a.isAlongK(), shape.b.isAlongK());
           if (!orientations.insert(orientation).second) continue;
           const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_80");
-          CHECK(emitted.text.find("weft::ampere::BlockByBlock{finish}") != std::string::npos);
+          CHECK(emitted.text.find("weft::ampere::blockByBlock<4>(finish)") != std::string::npos);
           const auto count = [&](codegen::Parameter::Kind kind) { return size_t(std::ranges::count(emitted.parameters, kind, &codegen::Parameter::kind)); };
           CHECK(count(codegen::Parameter::Kind::input) == kernel.inputs.size());
           CHECK(count(codegen::Parameter::Kind::output) == kernel.outputs.size());
