@@ -110,9 +110,9 @@ void Tensors::add(const Kernel &kernel) {
   std::vector<uint16_t> elements;
   for (const Value &value : kernel.values) {
     if (buffers.contains(value.name)) continue;
-    int64_t count = 1;
-    for (const int axis : value.axes) count *= kernel.axes[size_t(axis)].extent;
-    elements.resize(size_t(count * sizeOf(value.dtype) + 1) / 2);  // of other widths: any numbers
+    int64_t extent = 1;
+    for (const int axis : value.axes) extent *= kernel.axes[size_t(axis)].extent;
+    elements.resize(size_t(extent * sizeOf(value.dtype) + 1) / 2);  // of other widths: any numbers
     uint32_t state = uint32_t(buffers.size()) + 1;
     for (uint16_t &element : elements) state = state * 1664525u + 1013904223u, element = uint16_t((value.dtype == DType::f16 ? 0x3700 : 0x3e80) + (state >> 24) + (state >> 8 & 0x8000));
     for (int set = 0; set < count; ++set)
