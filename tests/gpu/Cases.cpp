@@ -342,7 +342,7 @@ void addSums(Collector &collect) {
         for (Configuration one : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 4 : 1)) {
           collect.add("fused-sums", kernel, dtype, one);
           auto &tile = std::get<HopperContractionKnobs>(one.knobs);
-          tile.rasterM = 2, tile.blocks = 7;
+          tile.rasterM = 2, tile.blocks = tile.sharers == 1 ? 7 : 6;
           collect.add("fused-sums", kernel, dtype, one);
         }
   using enum HopperSchedule;

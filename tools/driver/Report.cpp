@@ -101,11 +101,12 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
 /// The steps of a path that another one of the same variant lacks, with their times; none where those are too many to be read.
 json stepsBeside(const select::Problem &problem, const select::Plan &path, const select::Plan &other) {
   constexpr size_t most = 6;
-  std::set<std::string> known;
+  std::multiset<std::string> known;  // two kernels of a layer may read alike
   for (const select::Step &step : other.steps) known.insert(printStep(problem, step));
   json list = json::array();
   for (const select::Step &step : path.steps)
-    if (std::string text = printStep(problem, step); !known.contains(text) && step.cost.seconds > 0)
+    if (std::string text = printStep(problem, step); known.contains(text)) known.erase(known.find(text));
+    else if (step.cost.seconds > 0)
       list.push_back({{"step", std::move(text)}, {"seconds", step.cost.seconds}, {"measured", step.cost.measured}});
   return list.size() <= most ? list : json::array();
 }
