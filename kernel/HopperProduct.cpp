@@ -244,6 +244,9 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine || product.isAnyMade();
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
+  const bool isCopied = !product.a.isByEngine || !product.b.isByEngine;
+  if (isCopied && product.isAnyMade() && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 64 && knobs.tileN == 128)
+    return "ptxas serializes the products of ping-pong tiles of 64 x 128 beside threads that copy and make operands (C7514): take another tile";
   // As Plan::consumerRegisters in hopper_tiles.cuh; less where other warps join a consumer's sums (ContractionRegion.cpp). What products and stores hold beside the sums was found by building kernels.
   constexpr int ownRegisters = 24;
   const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;

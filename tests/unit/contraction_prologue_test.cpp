@@ -193,6 +193,20 @@ TEST_CASE("sums of what follows stand in other kernels") {
   CHECK(refusalOf(kernel) == "'reduce' to 'total' stands in one kernel with ops before the contraction");
 }
 
+TEST_CASE("a tile whose products ptxas serializes beside threads that copy and make is refused") {
+  const Kernel aligned = normalizedProjection({}, DType::f16), odd = normalizedProjection({.b = 3, .j = 50, .i = 203, .u = 331}, DType::f16);
+  const auto refusal = [](const Kernel &kernel, int tileM, int tileN) {
+    const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .tileM = tileM, .tileN = tileN, .stages = 4, .staging = 2};
+    Configuration one{.knobs = tile};
+    for (const int value : kernel.inputs) one.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+    for (const int value : kernel.outputs) one.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+    return hopperRefusal(kernel, one, tile, findDevice("h200").sharedMemoryPerBlock);
+  };
+  CHECK(refusal(aligned, 64, 128) == "");
+  CHECK(refusal(odd, 64, 192) == "");
+  CHECK_THAT(refusal(odd, 64, 128), Catch::Contains("C7514"));
+}
+
 TEST_CASE("families: two take operands that are made on load, the others say why not") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   const Configurations h200 = enumerate(kernel, findDevice("h200")), a100 = enumerate(kernel, findDevice("a100"));
