@@ -58,6 +58,8 @@ __device__ __forceinline__ void pauseFor(unsigned nanoseconds) { __nanosleep(nan
 
 /// This thread has come so far; blocks may then rely on each other's barriers once all threads have waited.
 __device__ __forceinline__ void arriveAtCluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
+/// The same, and what this thread has done to the memory of other blocks has arrived there.
+__device__ __forceinline__ void leaveCluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
 __device__ __forceinline__ void waitForCluster() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
 /// What block `rank` of the cluster has where this one has `own`: for sendSums and arriveInBlock alone.
 __device__ __forceinline__ SharedAddress addressInBlock(SharedAddress own, int rank) {

@@ -159,7 +159,7 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
   }
   if constexpr (tile.sharers > 1) {  // others still write here and arrive here
     __syncwarp();
-    arriveAtCluster();
+    leaveCluster();
     waitForCluster();
   }
 }

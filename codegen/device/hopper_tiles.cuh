@@ -76,7 +76,7 @@ template <Product product, Tile tile> struct Plan {
   static constexpr int producerRegisters = 504 - 2 * consumerRegisters;
 };
 
-/// Which block of its cluster this one is; a cluster works on one tile.
+/// Which block of its cluster this one is, where a cluster works on one tile.
 template <Tile tile> __device__ __forceinline__ int rankInCluster() { return tile.splits == 1 ? 0 : blockIdx.x % tile.splits; }
 /// The same among blocks that share slices of B.
 template <Tile tile> __device__ __forceinline__ int rankAmongSharers() { return tile.sharers == 1 ? 0 : blockIdx.x % tile.sharers; }

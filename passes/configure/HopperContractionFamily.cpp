@@ -112,11 +112,16 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
     if (isAnyStraddling) offer(withSharers(one), 1);
   }
   std::sort(priced.begin(), priced.end());
-  for (size_t i = 0; i < priced.size() && i < most && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i) {
+  size_t plain = 0, shared = 0;  // beside each other: those that share slices are for some layouts alone
+  for (size_t i = 0; i < priced.size(); ++i) {
+    const bool isShared = priced[i].second.sharers > 1;
+    size_t &count = isShared ? shared : plain;
+    if (count == (isShared ? fewestTiles : most) || (count >= fewestTiles && priced[i].first > worthwhile * priced[0].first)) continue;
+    ++count;
     knobs.insert(priced[i].second);
     if (i > 0 || hopperTiles(product, priced[i].second) <= 2 * device.multiprocessors) continue;
     // Where stores take most of the time, tiles that run together write whole rows.
-    priced[i].second.rasterM = hopperSlices(product) <= 2 ? 1 : 4;
+    priced[i].second.rasterM = std::max(priced[i].second.sharers, hopperSlices(product) <= 2 ? 1 : 4);
     knobs.insert(priced[i].second);
   }
   return refusal;

@@ -38,7 +38,8 @@ double loadSeconds(const HopperProduct &product, const HopperContractionKnobs &k
   if (!isSlowA && !isSlowB) return 0;
   const auto bytes = [&](double rows, bool isSlow) { return rows * depth * double(elementBytes) * (isSlow ? analytic::hopperStraddlingFactor : 1); };
   const double loaded = bytes(knobs.tileM, isSlowA) + bytes(double(knobs.tileN) / knobs.sharers, isSlowB);
-  return loaded * analytic::hopperFlopsOfLoadedByte / (device.tensorFlops.at(DType::f16) / device.multiprocessors);
+  const double flopsOfByte = analytic::hopperFlopsOfLoadedByte * sizeOf(DType::f16) / double(elementBytes);  // wider elements are multiplied slower
+  return loaded * flopsOfByte / (device.tensorFlops.at(product.operandType) / device.multiprocessors);
 }
 
 /// Partial sums that all tiles leave and the last ones read again; 0 where an epilogue has no sums.

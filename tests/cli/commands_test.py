@@ -365,6 +365,10 @@ class Views(CommandTest):
         ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
         text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
+        # Ops of two kernels that exchange nothing have no price.
+        first, last = ends[0], max(op for ops in report['kernelOps'].values() for op in ops)
+        self.assertNotIn(last, ends)
+        self.assertNotIn('whole plan', self.weft('explain', 'out', '--fusion', f'{first},{last}').out)
         refused = next(record for record in report['fusions'] if not record['accepted'] and len(record['ops']) == 2)
         text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*refused['ops'])).out
         self.assertIn(f"{refused['code']} {refused['reason']}", text)

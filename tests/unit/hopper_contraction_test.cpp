@@ -230,6 +230,17 @@ TEST_CASE("blocks load slices of B for each other where rows start at odd multip
   CHECK(!tiles(4096, 4088, 1024).empty());
   CHECK(tiles(4096, 4095, 1024).empty());  // by threads
   CHECK(tiles(100, 4088, 1000).empty());   // one tile along m
+  // Of few slices, where the raster is that of stores; beside as many tiles that share nothing as there are without.
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{8192, 4096, 120}, {8192, 4096, 72}, {4096, 4088, 1000}}) {
+    const Kernel few = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");
+    std::set<Knobs> alone;
+    for (const Configuration &one : ofFamily(few)) {
+      const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
+      CHECK(hopperRefusal(few, one, knobs, h200().sharedMemoryPerBlock) == "");
+      if (knobs.sharers == 1) alone.insert(one.knobs);
+    }
+    CHECK(alone.size() >= 4);
+  }
   const Kernel kernel = product(640, 1000, 1000);
   const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .stages = 6, .sharers = 2};
   CHECK(hopperRefusal(kernel, rowMajorProduct(tile), tile, h200().sharedMemoryPerBlock) == "5 tiles along m for 2 blocks that share slices of B; they take a multiple");

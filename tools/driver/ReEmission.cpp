@@ -163,7 +163,7 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
 std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   std::string reason;
   if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs)) reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
-  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock);
+  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
   return reason.empty() ? "" : ": " + reason;
 }
 

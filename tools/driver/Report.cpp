@@ -98,9 +98,10 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
   return pairs;
 }
 
-/// The steps of a path that another one of the same variant lacks, with their times; none where those are too many to be read.
+constexpr size_t mostSteps = 6;  // of either plan that are still read
+
+/// The steps of a path that another one of the same variant lacks, with their times.
 json stepsBeside(const select::Problem &problem, const select::Plan &path, const select::Plan &other) {
-  constexpr size_t most = 6;
   std::multiset<std::string> known;  // two kernels of a layer may read alike
   for (const select::Step &step : other.steps) known.insert(printStep(problem, step));
   json list = json::array();
@@ -108,7 +109,7 @@ json stepsBeside(const select::Problem &problem, const select::Plan &path, const
     if (std::string text = printStep(problem, step); known.contains(text)) known.erase(known.find(text));
     else if (step.cost.seconds > 0)
       list.push_back({{"step", std::move(text)}, {"seconds", step.cost.seconds}, {"measured", step.cost.measured}});
-  return list.size() <= most ? list : json::array();
+  return list;
 }
 
 /// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the other kind loses, and by which kernels
@@ -124,8 +125,12 @@ json fusionPricesReport(const select::Selection &selection, const select::Plan &
     const bool fused = kernelOf[a] == kernelOf[b];
     const std::optional<select::Plan> other = selection.planIfFused(a, b, !fused);
     if (!other) list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}});
-    else list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - selection.best().seconds)},
-                         {"steps", stepsBeside(problem, chosen, *other)}, {"otherSteps", stepsBeside(problem, *other, chosen)}});
+    else {
+      json own = stepsBeside(problem, chosen, *other), others = stepsBeside(problem, *other, chosen);
+      if (std::max(own.size(), others.size()) > mostSteps) own = others = json::array();
+      list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - selection.best().seconds)},
+                      {"steps", std::move(own)}, {"otherSteps", std::move(others)}});
+    }
   }
   return list;
 }

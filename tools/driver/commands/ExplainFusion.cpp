@@ -111,12 +111,10 @@ std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Op
   const auto isBetween = [](const json &price, const Ops &one, const Ops &other) { return one.contains(price["ops"][0].get<int>()) && other.contains(price["ops"][1].get<int>()); };
   const auto isAsked = [&](const json &price) { return isBetween(price, a, b) || isBetween(price, b, a); };
   const bool areNeighbours = std::ranges::any_of(prices, isAsked);
-  const Ops inside = [&] {
-    Ops ops;
-    const int low = std::min(*a.begin(), *b.begin()), high = std::max(*a.rbegin(), *b.rbegin());
-    for (int op = low; op <= high; ++op) ops.insert(op);
-    return ops;
-  }();
+  Ops both = a;
+  both.insert(b.begin(), b.end());
+  const std::string kernel = kernelOf(artifact, both);
+  const Ops inside = kernel.empty() ? Ops{} : opsOf(artifact.report.at("kernelOps").at(kernel));
   for (const json &price : prices) {
     const int first = price["ops"][0], second = price["ops"][1];
     if (areNeighbours ? !isAsked(price) : !price["fused"].get<bool>() || !isBetween(price, inside, inside)) continue;
