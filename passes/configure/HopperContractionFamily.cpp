@@ -112,14 +112,19 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
     if (isAnyStraddling) offer(withSharers(one), 1);
   }
   std::sort(priced.begin(), priced.end());
-  size_t plain = 0, shared = 0;  // beside each other: those that share slices are for some layouts alone
+  // Those that share slices are for some layouts alone, so they stand beside as many others as there are without them.
+  constexpr size_t mostSharing = 2;
+  struct Taken {
+    size_t count = 0;
+    double best = 0;
+  } plain, sharing;
   for (size_t i = 0; i < priced.size(); ++i) {
-    const bool isShared = priced[i].second.sharers > 1;
-    size_t &count = isShared ? shared : plain;
-    if (count == (isShared ? fewestTiles : most) || (count >= fewestTiles && priced[i].first > worthwhile * priced[0].first)) continue;
-    ++count;
+    const bool isSharing = priced[i].second.sharers > 1;
+    Taken &taken = isSharing ? sharing : plain;
+    if (taken.count == 0) taken.best = priced[i].first;
+    if (taken.count == (isSharing ? mostSharing : most) || (taken.count >= fewestTiles && priced[i].first > worthwhile * taken.best)) continue;
     knobs.insert(priced[i].second);
-    if (i > 0 || hopperTiles(product, priced[i].second) <= 2 * device.multiprocessors) continue;
+    if (taken.count++ > 0 || hopperTiles(product, priced[i].second) <= 2 * device.multiprocessors) continue;
     // Where stores take most of the time, tiles that run together write whole rows.
     priced[i].second.rasterM = std::max(priced[i].second.sharers, hopperSlices(product) <= 2 ? 1 : 4);
     knobs.insert(priced[i].second);
