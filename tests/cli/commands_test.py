@@ -343,6 +343,12 @@ class Views(CommandTest):
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
         self.fails(2, 'explain', 'out', says=[product['name'], 'library: operand'])
 
+    def test_why_knobs_are_not_legal(self):
+        product = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'hopper-contraction')
+        product['knobs']['stages'] = 12
+        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.fails(2, 'emit', 'out', says=[product['name'], 'is not legal with these layouts: ', 'bytes of shared memory', 'legal are, for example'])
+
     def test_unknown_kernel_names_the_nearest(self):
         name = self.plan['kernels'][0]['name']
         self.fails(2, 'explain', 'out', '--kernel', name + 'x', says=[f"'{name}'"])

@@ -30,6 +30,7 @@ struct Case {
 ///   contractions  plain contractions at odd extents in many layouts
 ///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
 ///   split         of sm_90a with k over the blocks of a cluster
+///   sharers       of sm_90a whose blocks load slices of B for each other; sharers-fused: with what follows them
 ///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows; narrow-fused: with what follows them
 ///   fused         of sm_90a with what follows a contraction
 ///   warps-fused   the same from sm_80 on by products of a warp, also of f32 read as tf32; warps-fused-views: padded

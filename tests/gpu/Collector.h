@@ -1,0 +1,133 @@
+// What draws cases of GPU tests: configurations of a kernel, drawn from the spaces that it is offered, with names that say what they are.
+// Invariant: cases follow from the seed and the order of the calls alone, so that shares of a run are the same everywhere.
+#pragma once
+
+#include "tests/gpu/Cases.h"
+
+#include "kernel/Device.h"
+#include "passes/configure/Family.h"
+#include "tests/emulate/Sampling.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace weft::gputest {
+
+inline constexpr DType floatTypes[] = {DType::f32, DType::f16, DType::bf16};
+
+inline std::string layoutsText(const Kernel &kernel, const Configuration &configuration) {
+  std::string text;
+  for (size_t n = 0; n < kernel.inputs.size(); ++n)
+    text += print(configuration.inputs[n], kernel, kernel.values[kernel.inputs[n]]) + " ";
+  text += "->";
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    text += " " + print(configuration.outputs[n], kernel, kernel.values[kernel.outputs[n]]);
+  return text;
+}
+
+inline std::string extentsText(const Kernel &kernel) {
+  std::string text;
+  for (const Axis &axis : kernel.axes) text += fmt::format("{}{}{}", text.empty() ? "" : " ", axis.name, axis.extent);
+  return text;
+}
+
+class Collector {
+public:
+  explicit Collector(std::vector<Case> &cases) : cases(cases) {}
+
+  void add(const std::string &group, const Kernel &kernel, std::string_view types, const Configuration &configuration,
+           Inputs inputs = Inputs::usual) {
+    cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, types, extentsText(kernel),
+                                 layoutsText(kernel, configuration), weft::describe(kernel, configuration.knobs)),
+                     kernel, configuration, inputs});
+  }
+  void add(const std::string &group, const Kernel &kernel, DType dtype, const Configuration &configuration, Inputs inputs = Inputs::usual) {
+    add(group, kernel, nameOf(dtype), configuration, inputs);
+  }
+
+  /// `count` configurations: kinds of knobs in turn, knobs and layouts drawn.
+  std::vector<Configuration> draw(const Kernel &kernel, size_t count) {
+    struct Choice {
+      const ConfigurationSpace *space;
+      const Knobs *knobs;
+    };
+    const std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device);
+    std::map<std::string, std::vector<Choice>> kinds;
+    for (const ConfigurationSpace &space : spaces)
+      for (const Knobs &knobs : space.knobs)
+        if (hasText(knobs)) kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
+    std::set<Configuration> chosen;
+    for (size_t attempt = 0; attempt < 8 * count && chosen.size() < count && !kinds.empty(); ++attempt) {
+      const auto kind = std::next(kinds.begin(), long(attempt % kinds.size()));
+      const Choice &choice = kind->second[below(kind->second.size())];
+      const LayoutTuple layouts = drawLayouts(*choice.space);
+      if (isUseful(kernel, layouts, *choice.knobs)) chosen.insert(configurationOf(kernel, layouts, *choice.knobs));
+    }
+    return {chosen.begin(), chosen.end()};
+  }
+
+  /// Configurations of one family of contractions for a kernel: pairs of knobs and layouts, drawn.
+  std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count) {
+    std::set<Configuration> chosen;
+    // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
+    const bool isOfWarps = std::holds_alternative<AmpereContractionKnobs>(family);
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
+      if (space.family != familyOf(family)) continue;
+      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
+        const LayoutTuple layouts = drawLayouts(space);
+        const Knobs &knobs = space.knobs[attempt % space.knobs.size()];
+        if (isUseful(kernel, layouts, knobs)) chosen.insert(configurationOf(kernel, layouts, knobs));
+      }
+    }
+    return {chosen.begin(), chosen.end()};
+  }
+
+  void addDrawn(const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
+    for (const Configuration &configuration : draw(kernel, count)) add(group, kernel, dtype, configuration);
+  }
+
+  /// One drawn configuration for every pair of an input's and an output's layouts.
+  void addLayoutPairs(const std::string &group, const Kernel &kernel, DType dtype) {
+    const size_t rank = kernel.values[kernel.inputs[0]].axes.size();
+    for (const Layout &input : allDenseLayouts(rank))
+      for (const Layout &output : allDenseLayouts(rank)) {
+        std::vector<Configuration> legal;
+        for (const Configuration &one : enumerate(kernel, device, {.inputs = {input}, .outputs = {output}}).legal)
+          if (hasText(one.knobs)) legal.push_back(one);
+        if (!legal.empty()) add(group, kernel, dtype, legal[below(legal.size())]);
+      }
+  }
+
+  const Device &device = findDevice("h200");
+
+private:
+  size_t below(size_t bound) { return size_t(random() % bound); }
+  LayoutTuple drawLayouts(const ConfigurationSpace &space) {
+    if (!space.tuples.empty()) return space.tuples[below(space.tuples.size())];
+    LayoutTuple layouts;
+    for (const std::vector<Layout> &choices : space.choices) layouts.push_back(choices[below(choices.size())]);
+    return layouts;
+  }
+  static Configuration configurationOf(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
+    const auto outputs = layouts.begin() + long(kernel.inputs.size());
+    return {.inputs = {layouts.begin(), outputs}, .outputs = {outputs, layouts.end()}, .knobs = knobs};
+  }
+
+  std::vector<Case> &cases;
+  std::mt19937_64 random{17};
+};
+
+inline Kernel typed(Kernel kernel, DType dtype) {
+  for (Value &value : kernel.values) value.dtype = dtype;
+  return kernel;
+}
+
+/// All cases of contractions but those that loop kernels share (ContractionCases.cpp).
+void addContractions(Collector &collect);
+
+}  // namespace weft::gputest
