@@ -345,7 +345,7 @@ class Views(CommandTest):
 
     def test_why_knobs_are_not_legal(self):
         product = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'hopper-contraction')
-        product['knobs']['stages'] = 12
+        product['knobs']['stages'] = 99
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
         self.fails(2, 'emit', 'out', says=[product['name'], 'is not legal with these layouts: ', 'bytes of shared memory', 'legal are, for example'])
 
