@@ -121,11 +121,13 @@ private:
   size_t turn = 0;
 };
 
-/// One configuration for every pair of knobs and orientation of the operands; of those whose k blocks share, or of the others.
+/// One configuration for every pair of knobs and orientation of the operands; of those whose k blocks share, or of the others. Tiles that share
+/// slices of B have a case of their own.
 void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &seen, bool isSplit = false) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->schedule == HopperSchedule::narrow || knobs->rasterM != HopperContractionKnobs{}.rasterM || (knobs->splits > 1) != isSplit)
+    if (!knobs || knobs->schedule == HopperSchedule::narrow || knobs->rasterM != HopperContractionKnobs{}.rasterM || knobs->sharers > 1 ||
+        (knobs->splits > 1) != isSplit)
       return true;
     const HopperProduct product = *hopperProduct(kernel, configuration).product;
     const std::string text = fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), product.a.isAlongK() ? 'k' : 'o', product.b.isAlongK() ? 'k' : 'o',
