@@ -40,6 +40,10 @@ HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configur
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const std::string reason = ampereRegistersRefusal(knobs, epilogueRegisters(kernel, region)); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  if (const std::string reason = ampereSoftmaxRefusal(knobs, region); !reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  if (region.softmax)
+    if (const std::string reason = softmaxRefusal(kernel, configuration, *region.softmax, !answer.product->isSwapped); !reason.empty())
+      throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const int64_t tiles = ampereTiles(*answer.product, knobs); tiles > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones", kernel.name, tiles,
                              std::numeric_limits<int32_t>::max());
@@ -165,9 +169,18 @@ private:
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    if (epilogue.isEmpty()) return withSoftmax("weft::ampere::Unchanged{}");
     const std::string finish = names.claim("finish");
     program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = finish, .body = std::move(epilogue.body)});
-    return fmt::format("weft::ampere::blockByBlock<{}>({})", blocksTogether(), finish);
+    return withSoftmax(fmt::format("weft::ampere::blockByBlock<{}>({})", blocksTogether(), finish));
+  }
+
+  /// Behind what is applied element by element, if there is one.
+  std::string withSoftmax(const std::string &finish) {
+    if (!region.softmax) return finish;
+    addHeaders({"weft/ampere_softmax.cuh"});
+    const std::string subVectors = subVectorsText(kernel, configuration, *region.softmax, axes, results, names, program.constants);
+    return fmt::format("weft::ampere::withLocalSoftmax<{}>({}, {}, {})", subVectors, results[region.softmax->maxima], results[region.softmax->sums], finish);
   }
 
   /// Blocks of a warp's sums that are on their way at a time: several hide each other's loads, where an epilogue leaves the registers (tests/nvrtc).

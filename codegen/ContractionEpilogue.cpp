@@ -39,7 +39,7 @@ public:
 
   ContractionEpilogue run() {
     reference[size_t(context.region.c)] = product();
-    if (context.region.isPlain() && reference[size_t(context.region.c)] == element(sums)) return {};
+    if (context.region.epilogue.empty() && context.region.sums.empty() && reference[size_t(context.region.c)] == element(sums)) return {};
     std::string panel, vector;
     for (const EpilogueInput &input : context.region.inputs) {
       if (context.panelInput == input.input) panel = addHandedOver(input);
@@ -334,7 +334,7 @@ private:
     for (size_t output = 1; output < kernel.outputs.size(); ++output) {
       const int value = kernel.outputs[output];
       checkType(value);
-      if (context.region.isSum(output)) continue;
+      if (!context.region.isWhole(output)) continue;
       if (!liesAsResult(value, context.configuration.outputs[output]))
         throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name,
                                  kernel.values[size_t(value)].name);
@@ -357,7 +357,8 @@ private:
       stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", arguments, to, name, at)));
     }
     checkType(kernel.outputs[0]);
-    const std::string &first = reference[size_t(kernel.outputs[0])];
+    const int end = context.region.softmax ? context.region.softmax->value : kernel.outputs[0];
+    const std::string &first = reference[size_t(end)];
     if (first != element(sums)) elements.push_back(assign(element(sums), first));
   }
 
@@ -403,7 +404,7 @@ std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configurati
 
 std::optional<size_t> panelOutputOf(const Kernel &kernel, const ContractionRegion &region) {
   for (size_t output = 1; output < kernel.outputs.size(); ++output)
-    if (!region.isSum(output) && kernel.values[size_t(kernel.outputs[output])].dtype == kernel.values[size_t(kernel.outputs[0])].dtype) return output;
+    if (region.isWhole(output) && kernel.values[size_t(kernel.outputs[output])].dtype == kernel.values[size_t(kernel.outputs[0])].dtype) return output;
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include "codegen/Names.h"
 #include "codegen/Program.h"
+#include "kernel/ContractionRegion.h"
 
 #include <map>
 #include <string>
@@ -36,5 +37,9 @@ private:
   std::vector<ConstantLine> &constants;
   std::map<int64_t, std::string> constantNames;
 };
+
+/// A constant that says how long sub-vectors are and where what is stored of each lies; returns its name. `results`: names of Kernel::outputs.
+std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, const std::vector<std::string> &axisNames,
+                           const std::vector<std::string> &results, Names &names, std::vector<ConstantLine> &constants);
 
 }  // namespace weft::codegen

@@ -298,10 +298,11 @@ private:
     if (product.hasSeveralStrides()) program.headers.push_back("weft/hopper_strides.cuh");
     if (product.operandType == DType::tf32) program.headers.push_back("weft/hopper_tf32.cuh");
     if (!region.sums.empty()) program.headers.push_back("weft/hopper_sums.cuh");
+    if (region.softmax) program.headers.push_back("weft/hopper_softmax.cuh");
     const std::string finish = addEpilogue();
     if (knobs.streams != 0) return callStreams(finish);
     if (region.prologue) return callMade(making, finish);
-    const std::string sums = sumsText();
+    const std::string sums = region.softmax ? softmaxText() : sumsText();
     program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), outputText(), sums, finish)));
@@ -355,7 +356,7 @@ private:
   }
 
   std::string outputText() const {
-    if (!second && !region.sums.empty()) return "weft::hopper::NoPanelOutput{}, ";
+    if (!second && (!region.sums.empty() || region.softmax)) return "weft::hopper::NoPanelOutput{}, ";
     return second ? fmt::format("weft::hopper::PanelOutput<{}>{{{}}}, ", type, results[*second].text()) : "";
   }
 
@@ -370,6 +371,14 @@ private:
       outputs.push_back(fmt::format("weft::hopper::SumOutput{{{}, &{}}}", elements, partials));
     }
     return outputs.empty() ? "" : fmt::format("weft::hopper::sumOutputs({}), ", fmt::join(outputs, ", "));
+  }
+
+  /// How long sub-vectors are, and where what is stored of each goes.
+  std::string softmaxText() {
+    std::vector<std::string> resultNames;
+    for (const TensorNames &tensor : results) resultNames.push_back(tensor.name);
+    const std::string name = subVectorsText(kernel, configuration, *region.softmax, axes, resultNames, names, program.constants);
+    return fmt::format("weft::hopper::localSoftmax<{}>({}, {}), ", name, results[region.softmax->maxima].elements, results[region.softmax->sums].elements);
   }
 
   const Kernel &kernel;

@@ -52,9 +52,17 @@ std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t shar
 }
 
 std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region) {
+  if (region.softmax && productTypes(kernel).areTf32())
+    return fmt::format("'{}' follows a product of tf32; products of a warp end so where operands have 16 bits", kernel.body[region.softmax->op].name);
   if (region.sums.empty()) return "";
   const std::string &name = kernel.values[size_t(kernel.body[region.sums[0].op].results[0])].name;
   return fmt::format("'{}' is a sum of what the epilogue computes; epilogues of products of a warp are element-wise", name);
+}
+
+std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs, const ContractionRegion &region) {
+  if (const int columns = knobs.tileN / knobs.warpsN; region.softmax && columns % region.softmax->length != 0)
+    return fmt::format("{} columns a warp, and sub-vectors of {}; a warp holds whole ones: take wider tiles or fewer warps along n", columns, region.softmax->length);
+  return "";
 }
 
 std::string ampereRegistersRefusal(const AmpereContractionKnobs &knobs, int epilogueRegisters) {

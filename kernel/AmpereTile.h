@@ -21,6 +21,8 @@ int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &
 
 /// Why warps do not finish what follows the product, whatever the tile: they add up nothing that an epilogue computes. Empty if they do.
 std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region);
+/// Why warps of a tile do not hold whole sub-vectors of a local softmax; empty if they do, or if there is none.
+std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs, const ContractionRegion &region);
 /// Why a tile leaves no registers for an epilogue that needs so many (epilogueRegisters); empty if it does.
 std::string ampereRegistersRefusal(const AmpereContractionKnobs &knobs, int epilogueRegisters);
 

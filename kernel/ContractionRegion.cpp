@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace weft {
@@ -23,6 +24,7 @@ public:
     for (size_t op = region.contraction + 1; refusal.empty() && op < kernel.body.size(); ++op) refusal = addOp(op);
     if (refusal.empty()) refusal = addInputs();
     if (refusal.empty() && region.isSum(0)) refusal = refusalOfFirstOutput();
+    if (refusal.empty() && region.softmax) refusal = refusalBesideSoftmax();
     if (!refusal.empty()) return {.refusal = std::move(refusal)};
     region.storesProduct = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
     return {.region = std::move(region)};
@@ -49,7 +51,9 @@ private:
     const auto isOfSum = [&](int operand) { return std::ranges::any_of(region.sums, [&](const EpilogueSum &sum) { return kernel.body[sum.op].results[0] == operand; }); };
     if (const auto found = std::ranges::find_if(op.operands, isOfSum); found != op.operands.end())
       return cannotStand(op, fmt::format("reads '{}', a sum over all tiles of the result", kernel.values[size_t(*found)].name));
+    if (region.softmax) return cannotStand(op, "follows a local softmax, which ends an epilogue");
     if (op.name == "reduce") return addSum(index);
+    if (op.name == "local_softmax") return addSoftmax(index);
     if (std::string refusal = epilogueRefusal(op); !refusal.empty()) return refusal;
     const auto dependsOnProduct = [&](int operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnProduct)) return cannotStand(op, "does not depend on the contraction's result");
@@ -79,6 +83,38 @@ private:
       return cannotStand(op, fmt::format("to '{}' leaves not just the axes of one side of the product", name));
     region.sums.push_back({.op = index, .output = size_t(output - kernel.outputs.begin()), .value = value, .role = role});
     return "";
+  }
+
+  std::string addSoftmax(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    const int value = op.operands[0];
+    if (!dependent.contains(value)) return cannotStand(op, "does not depend on the contraction's result");
+    if (region.prologue) return cannotStand(op, "stands in one kernel with ops before the contraction");
+    const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
+    const int divided = kernel.values[size_t(value)].axes[axis];
+    const EpilogueRole role = roleOf({divided});
+    if (kernel.axes[size_t(divided)].extent == 1 || (role != EpilogueRole::m && role != EpilogueRole::n))
+      return cannotStand(op, fmt::format("divides '{}', which is not all of one side of the product", kernel.axes[size_t(divided)].name));
+    std::array<size_t, 3> outputs{};
+    for (size_t result = 0; result < outputs.size(); ++result) {
+      const auto output = std::ranges::find(kernel.outputs, op.results[result]);
+      if (output == kernel.outputs.end())
+        return cannotStand(op, fmt::format("gives '{}', which is not stored", kernel.values[size_t(op.results[result])].name));
+      outputs[result] = size_t(output - kernel.outputs.begin());
+    }
+    if (outputs[0] != 0)
+      return cannotStand(op, fmt::format("gives '{}', which is not the first output", kernel.values[size_t(op.results[0])].name));
+    region.softmax = EpilogueSoftmax{.op = index, .value = value, .length = std::get<int64_t>(op.attributes.at("tile")),
+                                     .subVectorAxis = kernel.values[size_t(op.results[1])].axes[axis], .role = role, .maxima = outputs[1], .sums = outputs[2]};
+    return "";
+  }
+
+  /// Its exponentials leave in the place of C, and nothing else does.
+  std::string refusalBesideSoftmax() const {
+    const auto isOther = [&](int output) { return std::ranges::find(kernel.body[region.softmax->op].results, output) == kernel.body[region.softmax->op].results.end(); };
+    const auto other = std::ranges::find_if(kernel.outputs, isOther);
+    if (other == kernel.outputs.end()) return "";
+    return cannotStand(kernel.body[region.softmax->op], fmt::format("stands beside '{}', another output", kernel.values[size_t(*other)].name));
   }
 
   std::string refusalOfFirstOutput() const {
@@ -133,6 +169,39 @@ private:
 
 bool ContractionRegion::isSum(size_t output) const {
   return std::ranges::find(sums, output, &EpilogueSum::output) != sums.end();
+}
+
+bool ContractionRegion::isWhole(size_t output) const {
+  return !isSum(output) && !(softmax && (output == softmax->maxima || output == softmax->sums));
+}
+
+size_t ContractionRegion::wholeOutputs(const Kernel &kernel) const {
+  size_t count = 0;
+  for (size_t output = 0; output < kernel.outputs.size(); ++output) count += isWhole(output) ? 1 : 0;
+  return count;
+}
+
+std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, size_t output) {
+  const int value = kernel.outputs[output];
+  const Layout &layout = configuration.outputs.at(output);
+  const auto groups = groupStrides(kernel, configuration, value, layout);
+  if (!groups) return std::nullopt;
+  const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
+  const auto along = own.find(softmax.subVectorAxis);
+  return SubVectorStrides{.batch = groups->batch, .row = softmax.role == EpilogueRole::n ? groups->m : groups->n, .subVector = along == own.end() ? 0 : along->second};
+}
+
+std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, bool columnsAreN) {
+  const BodyOp &op = kernel.body[softmax.op];
+  if (softmax.length != fragmentBlockSide && softmax.length != 2 * fragmentBlockSide && softmax.length != 4 * fragmentBlockSide)
+    return cannotStand(op, fmt::format("has sub-vectors of {} elements; {}, {} and {} are taken behind a product", softmax.length, fragmentBlockSide,
+                                       2 * fragmentBlockSide, 4 * fragmentBlockSide));
+  if ((softmax.role == EpilogueRole::n) != columnsAreN)
+    return cannotStand(op, fmt::format("runs along an axis in which '{}' is not contiguous", kernel.values[size_t(kernel.outputs[0])].name));
+  for (const size_t output : {softmax.maxima, softmax.sums})
+    if (!subVectorStrides(kernel, configuration, softmax, output))
+      return cannotStand(op, fmt::format("gives '{}', which does not lie as the product's axes do", kernel.values[size_t(kernel.outputs[output])].name));
+  return "";
 }
 
 std::string_view nameOf(EpilogueRole role) {
@@ -210,7 +279,11 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
   for (size_t output = 1; output < kernel.outputs.size(); ++output) {
     const auto sum = std::ranges::find(region.sums, output, &EpilogueSum::output);
     const Layout &layout = configuration.outputs[output];
-    if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout)) text += fmt::format(" vector,{}", layout.alignment);
+    if (!region.isWhole(output) && sum == region.sums.end()) {
+      const auto strides = subVectorStrides(kernel, configuration, *region.softmax, output);
+      if (!strides) throw Error::checkFailed("kernel '{}': {}", kernel.name, softmaxRefusal(kernel, configuration, *region.softmax, region.softmax->role == EpilogueRole::n));
+      text += fmt::format(" sub-vectors,{}:{}:{},{}", strides->batch, strides->row, strides->subVector, layout.alignment);
+    } else if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout)) text += fmt::format(" vector,{}", layout.alignment);
     else addWhole(kernel.outputs[output], layout);
   }
   for (const size_t op : region.epilogue) {
@@ -240,9 +313,11 @@ std::string epilogueRefusal(const BodyOp &op) {
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialSums = 20;
+  constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int ofJoiners = 16;  // that other warps have instead, who join up to two sums: areSumsServed in hopper_store.cuh
   if (region.isPlain()) return 0;
-  int registers = fragment + (fragment + 2 * addresses) * int(kernel.outputs.size() - region.sums.size() - 1);
+  int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
+  if (region.softmax) registers += ofSubVectors;
   registers += partialSums * int(region.sums.size());
   if (region.sums.size() == 1 || region.sums.size() == 2) registers += ofJoiners;
   // The first tensor of the result's shape comes through shared memory, the first vector waits in registers.

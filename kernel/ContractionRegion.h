@@ -1,10 +1,11 @@
 // A fused contraction: a kernel that opens with one contraction of two operands, or with element-wise ops on the way to one of them
 // (kernel/ContractionPrologue.h), and goes on with element-wise ops on what depends on its result C, and with sums of that down to the rows
-// or to the columns of C. Recognised here once, for the families that take such kernels and for the passes that propose them.
+// or to the columns of C, or with a local softmax of it. Recognised here once, for the families that take such kernels and for the passes that
+// propose them.
 //
-// Invariant: every op after the contraction but those sums reads C or a value computed from C and writes a tensor over exactly the
+// Invariant: every op after the contraction but those sums and the local softmax reads C or a value computed from C and writes a tensor over exactly the
 // axes of C (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that has the
-// sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is.
+// sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is. A local softmax is the last op.
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
@@ -45,6 +46,18 @@ struct EpilogueSum {
   bool operator==(const EpilogueSum &) const = default;
 };
 
+/// A local softmax at the end ("Recomposing Softmax Layers", section 3.2): the first output has exponentials, each against the maximum of
+/// its sub-vector; two others have one element a sub-vector.
+struct EpilogueSoftmax {
+  size_t op = 0;           ///< in Kernel::body, the last one
+  int value = -1;          ///< of which the exponentials are: C or a value of the epilogue
+  int64_t length = 0;      ///< of sub-vectors, elements; the last one of a row may be shorter
+  int subVectorAxis = -1;  ///< of the kernel, which numbers them
+  EpilogueRole role = EpilogueRole::n;  ///< the group whose only axis they divide: m or n
+  size_t maxima = 0, sums = 0;          ///< positions in Kernel::outputs
+  bool operator==(const EpilogueSoftmax &) const = default;
+};
+
 struct ContractionRegion {
   size_t contraction = 0;   ///< in Kernel::body; the first op but those of the prologue
   ProductInputs operands;   ///< positions of A and B in Kernel::inputs, of the one that the prologue makes that of what it is made of
@@ -53,13 +66,18 @@ struct ContractionRegion {
   std::vector<size_t> epilogue;         ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
   std::vector<EpilogueInput> inputs;    ///< of the epilogue, in the order of Kernel::inputs
   std::vector<EpilogueSum> sums;        ///< in the order of the body; the product is no batched one where there are any
+  std::optional<EpilogueSoftmax> softmax = {};  ///< nothing but its results is stored then
   bool storesProduct = false;           ///< C itself is an output, beside what is made of it
   bool operator==(const ContractionRegion &) const = default;
 
   /// Whether nothing follows the contraction.
-  bool isPlain() const { return epilogue.empty() && sums.empty(); }
-  /// Whether this output is a sum; all others have the axes of C.
+  bool isPlain() const { return epilogue.empty() && sums.empty() && !softmax; }
+  /// Whether this output is a sum.
   bool isSum(size_t output) const;
+  /// Whether it has the axes of C: all have but sums and what a local softmax has of sub-vectors.
+  bool isWhole(size_t output) const;
+  /// How many have.
+  size_t wholeOutputs(const Kernel &kernel) const;
 };
 
 struct ContractionRegionAnswer {
@@ -82,6 +100,16 @@ std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layo
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout);
 /// The same of a sum.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout);
+
+/// Element strides of what a local softmax has of sub-vectors: along the batch, along the group that sub-vectors do not divide, and from
+/// one sub-vector of a row to the next. Nothing where a group does not merge.
+struct SubVectorStrides {
+  int64_t batch = 0, row = 0, subVector = 0;
+  bool operator==(const SubVectorStrides &) const = default;
+};
+std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, size_t output);
+/// Why a kernel whose lanes hold blocks of 16 x 16 of C cannot end with it. columnsAreN: C is contiguous along group n.
+std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, bool columnsAreN);
 
 /// What layouts come to for a contraction with what stands before it and follows it: the strides of the product, how all else lies
 /// beside its result or the operand, how dropout draws. Configurations of one kernel with equal forms and knobs differ in names of

@@ -262,6 +262,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
 /// Blocks of 16 x 16 elements, by which masks are drawn, are no parts of tiles of 8, 24 or 40 columns.
 std::string narrowEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region) {
   if (!region.sums.empty()) return "narrow tiles sum nothing: take others where sums follow the product";
+  if (region.softmax) return "narrow tiles end with no local softmax: take others";
   for (const size_t op : region.epilogue)
     if (kernel.body[op].name == "dropout") return "narrow tiles draw no dropout behind the product: take others, or a loop kernel behind it";
   return "";
@@ -288,6 +289,10 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   if (knobs.schedule == HopperSchedule::narrow)
     if (std::string reason = narrowEpilogueRefusal(kernel, *recognised.region); !reason.empty()) return reason;
   if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
+  if (const auto &softmax = recognised.region->softmax) {
+    if (knobs.splits > 1) return fmt::format("k over {} blocks beside a local softmax of the result; it takes whole tiles", knobs.splits);
+    if (std::string reason = softmaxRefusal(kernel, configuration, *softmax, !answer.product->isSwapped); !reason.empty()) return reason;
+  }
   const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
   for (const EpilogueSum &sum : recognised.region->sums)
     if (!isContiguous(kernel, groups, sum, configuration.outputs[sum.output]))

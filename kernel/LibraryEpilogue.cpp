@@ -44,6 +44,7 @@ private:
     ContractionRegionAnswer recognised = contractionRegion(kernel);
     if (!recognised.region) return std::move(recognised.refusal);
     region = std::move(*recognised.region);
+    if (region.softmax) return refused(kernel.body[region.softmax->op], "follows the product; the library has no such epilogue");
     if (region.prologue) return refused(kernel.body[0], "stands before the contraction; the library reads its operands as they are in memory");
     const auto &attributes = kernel.body[0].attributes;
     if (const auto scale = attributes.find("scale"); scale != attributes.end()) form.alpha = std::get<double>(scale->second);

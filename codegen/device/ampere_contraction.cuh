@@ -24,6 +24,9 @@ struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
 };
 
+/// Whether an epilogue goes on, once it was called for all blocks of a warp side by side: ampere_softmax.cuh.
+template <typename Epilogue> constexpr bool finishesRows = false;
+
 /// Multiplies one stage. The next 16 of k are on their way to registers while 16 are multiplied.
 template <Product product, Tile tile, typename T>
 __device__ __forceinline__ void multiplyStage(Sums<product, tile> &sums, SharedAddress stage, int warpM, int warpN) {
@@ -90,10 +93,16 @@ __device__ __forceinline__ void finishSums(Sums<product, tile> &sums, const Tile
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < P::blocksM; ++i) {
+    if constexpr (finishesRows<Epilogue>) {
+      const Fragment first{at.batch, at.m + warpM + i * 16 + lane / 4, at.n + warpN + lane % 4 * 2};
+#pragma unroll
+      for (int j = 0; j < P::blocksN; ++j) epilogue(sums[i][j], Fragment{first.batch, first.row, first.column + j * 16});
+      epilogue.template finishRow<product, tile>(sums[i], first);
+    }
 #pragma unroll
     for (int j = 0; j < P::blocksN; ++j) {
       const int row = warpM + i * 16 + lane / 4, column = warpN + j * 16 + lane % 4 * 2;
-      epilogue(sums[i][j], Fragment{at.batch, at.m + row, at.n + column});
+      if constexpr (!finishesRows<Epilogue>) epilogue(sums[i][j], Fragment{at.batch, at.m + row, at.n + column});
 #pragma unroll
       for (int e = 0; e < 8; e += 2) {
         const int place = placeOf<tile.n / chunk>(row + rowInFragment(e), (column + columnInFragment(e)) / chunk) + lane % 4 * 4;

@@ -193,6 +193,8 @@ struct NoSums {
 template <Product product, Tile tile, typename Outputs> struct TotalsOfTile {
   struct Values {};
 };
+/// Whether, instead of sums, elements of a whole panel belong together: hopper_softmax.cuh.
+template <typename Outputs> constexpr bool isOfPanels = false;
 /// Whether warps of the producers join the sums of tiles, which takes registers that many accumulators or sums do not leave.
 template <Product product, Tile tile, typename Outputs>
 constexpr bool areSumsServed = Outputs::count > 0 && Outputs::count <= 2 && Plan<product, tile>::areAllByEngine && Plan<product, tile>::sums <= 128;
@@ -225,8 +227,8 @@ template <typename PanelIn, typename VectorIn, typename PanelOut, typename SumsO
   static constexpr bool readsPanel = PanelIn::isRead, readsVector = VectorIn::isRead, writesPanel = PanelOut::isWritten;
   static constexpr bool isUnchanged = hopper::isUnchanged<Function>;
   static constexpr int tensors = writesPanel ? 2 : 1;  // of C's shape that leave
-  /// Beside the products of another tile: those that wait for panels, or sum, have pauses enough, and lose by more.
-  static constexpr bool goesTooFast = !isUnchanged && !readsPanel && SumsOut::count == 0 && !isByThreads<Function>;
+  /// Beside the products of another tile: those that wait for panels, sum, or need a panel whole have pauses enough, and lose by more.
+  static constexpr bool goesTooFast = !isUnchanged && !readsPanel && SumsOut::count == 0 && !isOfPanels<SumsOut> && !isByThreads<Function>;
 
   PanelIn panel;
   VectorIn vector;
@@ -306,7 +308,7 @@ __device__ __forceinline__ void putFragment(const float (&values)[8], const Frag
   }
 }
 
-/// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from.
+/// Applies the epilogue to 16 x 16 elements a warp of a panel, and puts them where they leave from, unless elements of the panel belong together.
 template <Product product, bool isByEngine, typename PaceOfTile, typename T, typename Summed, typename Finish>
 __device__ __forceinline__ void finishFragment(PaceOfTile &pace, float (&values)[8], const float (&ofVector)[8], Summed &summed, const Fragment &fragment,
                                                SharedAddress row, T *c, const Finish &finish) {
@@ -322,7 +324,7 @@ __device__ __forceinline__ void finishFragment(PaceOfTile &pace, float (&values)
       ofPanel[e] = isInC<product>(fragment, e) ? widen(finish.panel.tensor.elements[offsetInC<product>(fragment, e)]) : 0.0f;
   }
   finish(pace, values, ofPanel, ofVector, second, summed, fragment);
-  putFragment<product, isByEngine>(values, fragment, row, c);
+  if constexpr (!isOfPanels<typename Finish::SumOutputs>) putFragment<product, isByEngine>(values, fragment, row, c);
   if constexpr (Finish::writesPanel) putFragment<product, isByEngine>(second, fragment, row + panelBytes, finish.output.tensor.elements);
 }
 
@@ -343,12 +345,14 @@ __device__ __forceinline__ void finishPanel(PaceOfTile &pace, Sums<product, tile
   // What an epilogue reads and draws for later panels would not fit beside the sums, nor, where they are many, for the panel.
   Fragment first{panels.at.batch, panels.row(panel) + warp * 16 + lane / 4, panels.column(panel) + lane % 4 * 2};
   if constexpr (!Finish::isUnchanged) first = {first.batch, hide(first.row, lane), hide(first.column, lane)};
+  const auto placeOf = [&](int step) { return buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16; };
+  [[maybe_unused]] float whole[4][8];
 #pragma unroll
   for (int step = 0; step < 4; ++step) {
     Fragment fragment{first.batch, first.row, first.column + step * 16};
     if constexpr (!Finish::isUnchanged && Plan<product, tile>::sums > 128)
       if (step > 0) fragment.column = hide(fragment.column, lane);
-    const SharedAddress row = buffer + stagingRow * rowBytes + (2 * step + lane / 16 ^ stagingRow % 8) * 16;
+    const SharedAddress row = placeOf(step);
     float values[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) values[e] = sums[turn / panels.across][turn % panels.across * 32 + step * 8 + e];
@@ -359,6 +363,19 @@ __device__ __forceinline__ void finishPanel(PaceOfTile &pace, Sums<product, tile
     else if (isByEngine) finishFragment<product, true>(pace, values, ofVector, summed, fragment, row, c.elements, finish);
     else finishFragment<product, false>(pace, values, ofVector, summed, fragment, row, c.elements, finish);
     if constexpr (Finish::SumOutputs::count > 0) totals.add(turn, step, summed.of, fragment);
+    if constexpr (isOfPanels<typename Finish::SumOutputs>)
+#pragma unroll
+      for (int e = 0; e < 8; ++e) whole[step][e] = values[e];
+  }
+  if constexpr (isOfPanels<typename Finish::SumOutputs>) {
+    finish.sums.template finish<product, tile>(whole, first);
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      const Fragment fragment{first.batch, first.row, first.column + step * 16};
+      if constexpr (!product.isByEngine) putFragment<product, false>(whole[step], fragment, placeOf(step), c.elements);
+      else if (isByEngine) putFragment<product, true>(whole[step], fragment, placeOf(step), c.elements);
+      else putFragment<product, false>(whole[step], fragment, placeOf(step), c.elements);
+    }
   }
 }
 

@@ -61,12 +61,13 @@ std::string kernelRefusal(const Kernel &kernel, const ContractionRegion &region,
   return "";
 }
 
-/// The tiles worth trying for a result of m x n, by the model, of those that leave an epilogue its registers.
-void addKnobs(const HopperProduct &product, int epilogueRegisters, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+/// The tiles worth trying for a result of m x n, by the model, of those that leave an epilogue its registers and have whole sub-vectors.
+void addKnobs(const HopperProduct &product, const ContractionRegion &region, int epilogueRegisters, DType dtype, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, AmpereContractionKnobs>> priced;
   const std::span<const AmpereContractionKnobs> tried = dtype == DType::tf32 ? std::span<const AmpereContractionKnobs>(tf32Tiles) : tiles;
   for (const AmpereContractionKnobs &one : tried)
-    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock, sizeOf(dtype)).empty() && ampereRegistersRefusal(one, epilogueRegisters).empty())
+    if (ampereKnobsRefusal(one, device.sharedMemoryPerBlock, sizeOf(dtype)).empty() && ampereRegistersRefusal(one, epilogueRegisters).empty() &&
+        ampereSoftmaxRefusal(one, region).empty())
       priced.emplace_back(ampereTensorSeconds(product, one, dtype, device), one);
   std::sort(priced.begin(), priced.end());
   for (size_t i = 0; i < priced.size() && i < mostTiles && (i < fewestTiles || priced[i].first <= worthwhile * priced[0].first); ++i)
@@ -100,11 +101,16 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
         refusal = std::move(reason);
         continue;
       }
+    if (recognised.region->softmax)
+      if (std::string reason = softmaxRefusal(kernel, configuration, *recognised.region->softmax, !answer.product->isSwapped); !reason.empty()) {
+        refusal = std::move(reason);
+        continue;
+      }
     if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine && hopperProduct(kernel, configuration).product) {
       if (refusal.empty()) refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
       continue;
     }
-    if (shapes.emplace(answer.product->m, answer.product->n).second) addKnobs(*answer.product, registers, dtype, device, knobs);
+    if (shapes.emplace(answer.product->m, answer.product->n).second) addKnobs(*answer.product, *recognised.region, registers, dtype, device, knobs);
     space.tuples.push_back(std::move(tuple));
   }
   if (space.tuples.empty()) return {.reason = std::move(refusal)};

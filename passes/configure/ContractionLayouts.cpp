@@ -3,9 +3,10 @@
 // The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A, B). A layout is legal if
 // each group merges to one extent with one stride in every operand that has it, in one common order of its axes, and the
 // fastest axis of each operand is not of the batch group. Everything else about the permutation is free. What an epilogue reads
-// and stores has the order of C's axes; what a prologue reads, that of the operand's. Layouts in which an operand's groups do not merge are a
+// and stores has the order of C's axes, statistics of sub-vectors one of their own; what a prologue reads, that of the operand's. Layouts in which an operand's groups do not merge are a
 // list of their own.
 #include "kernel/ContractionPrologue.h"
+#include "kernel/ContractionRegion.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -153,11 +154,22 @@ namespace {
 
 using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &, const Groups &, std::set<LayoutTuple> &)>;
 
+/// The axes of what a local softmax has of sub-vectors: as C's, sub-vector after sub-vector, so that neighbouring rows are neighbours.
+std::vector<int> subVectorOrder(const Kernel &kernel, const EpilogueSoftmax &softmax, const Groups &groups, std::vector<int> order) {
+  const std::vector<int> &divided = groups[softmax.role == EpilogueRole::n ? nGroup : mGroup], &rows = groups[softmax.role == EpilogueRole::n ? mGroup : nGroup];
+  std::erase_if(order, [&](int axis) { return std::ranges::find(divided, axis) != divided.end(); });
+  const auto isOfRows = [&](int axis) { return kernel.axes[size_t(axis)].extent > 1 && std::ranges::find(rows, axis) != rows.end(); };
+  order.insert(std::ranges::find_if(order, isOfRows), softmax.subVectorAxis);
+  return order;
+}
+
 /// With the operands of an epilogue and further outputs.
 std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const std::array<int, 3> values = contractionValues(kernel).value();
   const ProductInputs inputs = productInputs(kernel);
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
+  const bool endsWithSoftmax = kernel.body.back().name == "local_softmax";
+  const ContractionRegionAnswer recognised = endsWithSoftmax ? contractionRegion(kernel) : ContractionRegionAnswer{};
   std::set<LayoutTuple> tuples;
   forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { add(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;
@@ -168,6 +180,12 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
     if (prologue) {
       const std::vector<int> orderOfRead = axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
       for (const PrologueInput &input : prologue->inputs) operands[input.input] = layoutAlong(kernel, input.value, orderOfRead);
+    }
+    if (recognised.region && recognised.region->softmax) {
+      const EpilogueSoftmax &softmax = *recognised.region->softmax;
+      const std::vector<int> orderOfSubVectors = subVectorOrder(kernel, softmax, contractionGroups(kernel, values), order);
+      for (const size_t output : {softmax.maxima, softmax.sums})
+        operands[kernel.inputs.size() + output] = layoutAlong(kernel, kernel.outputs[output], orderOfSubVectors);
     }
     // Kernel operands may stand in another order than the einsum's.
     operands[inputs.a] = tuple[0];

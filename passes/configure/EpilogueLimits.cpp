@@ -31,7 +31,7 @@ std::string epilogueTensorsRefusal(const Kernel &kernel, const ContractionRegion
   const auto isWhole = [](const EpilogueInput &input) { return input.role == EpilogueRole::result || input.role == EpilogueRole::mixed; };
   const auto inputs = size_t(std::ranges::count_if(region.inputs, isWhole));
   if (inputs > mostTensors) return fmt::format("the epilogue reads {} tensors of several axes; {} are taken", inputs, mostTensors);
-  if (const size_t outputs = kernel.outputs.size() - region.sums.size(); outputs > mostTensors)
+  if (const size_t outputs = region.wholeOutputs(kernel); outputs > mostTensors)
     return fmt::format("the epilogue has {} outputs; {} are taken", outputs, mostTensors);
   return "";
 }

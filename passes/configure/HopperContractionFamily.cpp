@@ -108,7 +108,7 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
       if (std::string reason = hopperSumsRefusal(region, product, *candidate); !reason.empty()) refusal = std::move(reason);
       else priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
     };
-    for (const int splits : region.sums.empty() && !region.prologue ? splitsOf(product, one, device) : std::vector{1}) offer(one, splits);
+    for (const int splits : region.sums.empty() && !region.prologue && !region.softmax ? splitsOf(product, one, device) : std::vector{1}) offer(one, splits);
     if (isAnyStraddling) offer(withSharers(one), 1);
   }
   std::sort(priced.begin(), priced.end());
@@ -211,6 +211,10 @@ struct Legal {
         refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *region.prologue);
         if (!refusal.empty()) continue;
       }
+      if (region.softmax) {
+        refusal = softmaxRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *region.softmax, !answer.product->isSwapped);
+        if (!refusal.empty()) continue;
+      }
       shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
       products.push_back(*std::move(answer.product));
       tuples.push_back(std::move(tuple));
@@ -233,7 +237,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
   const ProductTypes types = productTypes(kernel);
   const bool hasPanels = !types.areTf32() || isHalf(types.c);  // threads load and store f32
   const bool readsPanels = hasPanels && std::ranges::any_of(region.inputs, [](const EpilogueInput &input) { return input.role == EpilogueRole::result; });
-  const int stored = hasPanels && kernel.outputs.size() > region.sums.size() + 1 ? 2 : 1;
+  const int stored = hasPanels && region.wholeOutputs(kernel) > 1 ? 2 : 1;
   const bool areAllByEngine = legal.areAllByEngine();  // threads that copy leave fewer registers to the others
   std::string refusal;
   for (auto [extents, product] : legal.shapes) {

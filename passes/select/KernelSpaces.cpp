@@ -74,11 +74,11 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
   for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// What an epilogue of a library saves, one that sums what it computes, or an operand that is made on load, only measurements say: beside
-/// those of others they are offered by their own rows alone.
+/// What an epilogue of a library saves, one that sums what it computes or ends with a local softmax, or an operand that is made on load, only
+/// measurements say: beside those of others they are offered by their own rows alone.
 bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
   if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1) return false;
-  const bool hasSums = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce"; });
+  const bool hasSums = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce" || op.name == "local_softmax"; });
   return space.family == familyOf(LibraryKnobs{}) || hasSums || contractionIndex(kernel).value_or(0) > 0;
 }
 

@@ -75,9 +75,12 @@ void Prices::checkCover() const {
       }
       const auto &table = candidates[c].table;
       if (std::any_of(table.begin(), table.end(), [](const Price &price) { return price.seconds < infinite; })) isCovered = true;
-      else if (candidates[c].spaces.empty())
+      else if (candidates[c].spaces.empty()) {
+        for (const std::string &family : candidates[c].waiting)
+          reasons += fmt::format("; '{}', {}: beside a profile's rows it is offered by its own alone, of which there are none (weft profile)", candidate.name, family);
         for (const Exclusion &exclusion : enumerate(candidate.kernel, model.device()).excluded)
           reasons += fmt::format("; '{}', {}: {}", candidate.name, exclusion.family, exclusion.reason);
+      }
     }
     if (!isCovered)
       throw Error::unsupported("op {} '{}' of '{}' fits no kernel{}", op, problem.ops[op], problem.name, reasons);

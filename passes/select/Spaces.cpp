@@ -83,6 +83,7 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
     statistics.legalConfigurations += legal.configurations;
     if (fits || legal.waitsForRows) {
       statistics.prunedConfigurations += legal.withoutRows;
+      if (!fits) prices.waiting.push_back(legal.space->family);
       continue;
     }
     isModelled = true;
