@@ -9,11 +9,13 @@
 #include "tests/emulate/Emulator.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
+#include "tests/unit/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,6 +38,11 @@ public:
     int64_t offset = 0;
     for (size_t d = 0; d < strides.size(); ++d) offset += coordinates[d] * strides[d];
     return &buffer.bytes()[size_t(offset * sizeOf(type))];
+  }
+  void fillMask() const {
+    forEach([&](std::span<const int64_t> coordinates) {
+      reference::storeElement(type, at(coordinates), samples::isSeen(coordinates.back()) ? 0.0 : -std::numeric_limits<double>::infinity());
+    });
   }
   void fill(size_t input, bool hasZeros = true, bool isOfSquares = false) const {
     int64_t place = 0;
@@ -96,7 +103,9 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], configuration.inputs[i]));
-    tensors.back()->fill(i, !isMade, kernel.values[size_t(kernel.inputs[i])].name == "squares");
+    const std::string &name = kernel.values[size_t(kernel.inputs[i])].name;
+    if (name == "mask") tensors.back()->fillMask();
+    else tensors.back()->fill(i, !isMade, name == "squares");
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.outputs[i], configuration.outputs[i]));

@@ -1,8 +1,10 @@
 // Contractions of warps with epilogues in every tile of the family, on extents that cut it on both sides: sums, masks and operands of every warp
 // and block of it lie where they belong.
+#include "kernel/AmpereTile.h"
 #include "kernel/Device.h"
 #include "kernel/HopperProduct.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/unit/SampleSoftmaxes.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -58,6 +60,37 @@ TEST_CASE("every tile finishes its sums as the ops say, results in both orders")
   std::vector<emulate::Source> sources;
   for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
   const emulate::HostLibrary library("ampere_tiles", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs) << "\n" << subject.emitted.readable);
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, library.kernel(i), subject.emitted.launch.grid, subject.emitted.launch.block);
+  }
+}
+
+TEST_CASE("every tile that holds whole sub-vectors ends with a local softmax") {
+  const samples::ScoreExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 16}, {.b = 1, .h = 3, .j = 20, .k = 136, .p = 8, .length = 32},
+                                           {.b = 1, .h = 1, .j = 130, .k = 89, .p = 8, .length = 16}};
+  std::vector<Subject> subjects;
+  std::set<std::pair<std::string, int64_t>> seen;
+  for (const samples::ScoreExtents &extents : several)
+    for (const Kernel &kernel : samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
+      for (const Knobs &tile : tiles(DType::f16)) {
+        const ContractionRegion region = contractionRegion(kernel).region.value();
+        if (!ampereSoftmaxRefusal(std::get<AmpereContractionKnobs>(tile), region).empty()) continue;
+        const std::vector<LayoutTuple> tuples = contractionTuples(kernel);
+        for (size_t n = 0; n < tuples.size(); ++n) {
+          const Configuration configuration = toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
+          const auto product = warpProduct(kernel, configuration).product;
+          if (!product || !softmaxRefusal(kernel, configuration, *region.softmax, !product->isSwapped).empty()) continue;
+          seen.emplace(describe(kernel, tile), extents.length);
+          subjects.push_back({kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
+          break;
+        }
+      }
+  CHECK(seen.size() == 4 + 8 + 8);  // of 64, 32 and 16 columns a warp
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("ampere_softmax", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Subject &subject = subjects[i];
     INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs) << "\n" << subject.emitted.readable);

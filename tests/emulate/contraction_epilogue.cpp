@@ -10,6 +10,7 @@
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleSoftmaxes.h"
 #include "tests/unit/SampleStrides.h"
 
 #include <catch2/catch.hpp>
@@ -343,6 +344,32 @@ TEST_CASE("kernels of sm_90a leave registers as their ops say: panels, vectors, 
   for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
   CHECK(subjects.size() > 80);
   const emulate::HostLibrary library("hopper_epilogue", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], library.kernel(i));
+  }
+}
+
+/// Sub-vectors of every length, whole and short, seen and not; rows that start at multiples of 16 bytes and anywhere.
+TEST_CASE("kernels of sm_90a end with a local softmax") {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
+                                              {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2, .rasterM = 1},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 2, .staging = 3}};
+  const samples::ScoreExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 16}, {.b = 1, .h = 3, .j = 20, .k = 136, .p = 8, .length = 32},
+                                           {.b = 1, .h = 1, .j = 130, .k = 89, .p = 8, .length = 16}, {.b = 2, .h = 1, .j = 9, .k = 40, .p = 8}};
+  std::vector<HopperSubject> subjects;
+  for (const samples::ScoreExtents &extents : several)
+    for (const Kernel &kernel : samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16)) addHopper(kernel, tiles, subjects);
+  std::vector<emulate::Source> sources;
+  std::set<bool> orientations;
+  for (const HopperSubject &subject : subjects) {
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+    orientations.insert(hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
+  }
+  CHECK(subjects.size() == 4 * 5 * 3);
+  CHECK(orientations.size() == 2);
+  const emulate::HostLibrary library("hopper_softmax", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
     checkHopper(subjects[i], library.kernel(i));

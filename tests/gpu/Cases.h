@@ -12,7 +12,8 @@ namespace weft::gputest {
 ///   usual   what the ops ask for (runtime/verify/KernelInputs.h)
 ///   whole   whole numbers from -2 to 2: sums of some hundred products of them are exact, and so must the result be
 ///   spread  of every order of magnitude that the type has, beyond it too
-enum class Inputs { usual, whole, spread };
+///   masked  as usual, but "mask" is 0 or -inf (samples::isSeen)
+enum class Inputs { usual, whole, spread, masked };
 
 struct Case {
   std::string name;  ///< "extents/softmax_f16/k127 hbjk -> hbjk, vector 8 ..."
@@ -35,6 +36,7 @@ struct Case {
 ///   fused         of sm_90a with what follows a contraction
 ///   warps-fused   the same from sm_80 on by products of a warp, also of f32 read as tf32; warps-fused-views: padded
 ///   fused-sums    with sums of that down to rows or columns of the result
+///   local-softmax  contractions that end with one, of sm_90a and by products of a warp; with masks of -inf
 ///   prologue      with operands that are made on load, in place and by threads that copy; prologue-views: padded; prologue-warps and
 ///                 prologue-warps-views: by products of a warp
 ///   ampere        the same from sm_80 on, ampere-views likewise

@@ -7,6 +7,7 @@
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleSoftmaxes.h"
 #include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
@@ -186,6 +187,23 @@ void addSums(Collector &collect) {
           one.knobs = tile;
           if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty()) collect.add("fused-sums", kernel, DType::f16, one);
         }
+}
+
+/// Local softmax of what follows a contraction: sub-vectors of every length, whole and short, in tiles of every kind of both families, results in
+/// both orders, rows that start anywhere, members of a batch; masks of -inf.
+void addLocalSoftmaxes(Collector &collect) {
+  const samples::ScoreExtents several[] = {{}, {.b = 3, .h = 2, .j = 50, .k = 331, .p = 24, .length = 32}, {.b = 1, .h = 5, .j = 500, .k = 1032, .p = 64},
+                                           {.b = 2, .h = 1, .j = 24, .k = 40, .p = 19, .length = 16}, {.b = 1, .h = 1, .j = 7, .k = 9, .p = 64},
+                                           {.b = 8, .h = 4, .j = 512, .k = 512, .p = 64}};
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ScoreExtents &extents : several)
+      for (const Kernel &kernel : samples::localSoftmaxes(extents, dtype)) {
+        const Inputs inputs = kernel.name == "masked_local_softmax" ? Inputs::masked : Inputs::usual;
+        for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 6 : 3))
+          collect.add("local-softmax", kernel, dtype, one, inputs);
+        for (const Configuration &one : collect.drawFamily(kernel, AmpereContractionKnobs{}, dtype == DType::f16 ? 4 : 2))
+          collect.add("local-softmax", kernel, dtype, one, inputs);
+      }
 }
 
 /// Several strides along a group of axes: every sample in tiles of every kind, k in one block and in clusters, with gaps; positions that a
@@ -481,6 +499,7 @@ void addContractions(Collector &collect) {
   addFused(collect);
   addWarpsFused(collect);
   addSums(collect);
+  addLocalSoftmaxes(collect);
   addPrologues(collect);
   addStrides(collect);
   addStreams(collect);

@@ -9,6 +9,7 @@
 #include "runtime/verify/PointCheck.h"
 #include "tests/gpu/Cases.h"
 #include "tests/gpu/DeviceRun.h"
+#include "tests/unit/SampleSoftmaxes.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <cstdio>
 #include <future>
+#include <limits>
 #include <map>
 #include <regex>
 #include <thread>
@@ -126,6 +128,10 @@ void fillInputs(const Kernel &kernel, Inputs kind, std::vector<TensorImage> &inp
   for (size_t n = 0; n < inputs.size(); ++n) {
     const bool isWhole = kind == Inputs::whole && rules[n].kind == runtime::InputRule::Kind::real;
     runtime::fillInput(inputs[n], isWhole ? runtime::InputRule{runtime::InputRule::Kind::integer, -2, 2} : rules[n], seed, n);
+    if (kind == Inputs::masked && kernel.values[size_t(kernel.inputs[n])].name == "mask") {
+      const int64_t keys = inputs[n].shape().back();
+      inputs[n].fill([&](int64_t at) { return samples::isSeen(at % keys) ? 0.0 : -std::numeric_limits<double>::infinity(); });
+    }
     if (kind != Inputs::spread) continue;
     const TensorImage bells = inputs[n];
     constexpr int64_t least = -18, orders = 37;  // 2^-18 to 2^18

@@ -14,6 +14,7 @@
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleSoftmaxes.h"
 #include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
@@ -425,6 +426,20 @@ TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, r
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(40, 1);
+}
+
+TEST_CASE("tensor-core contractions that end with a local softmax: every tile, sub-vectors of every length, results in both orders") {
+  Batch batch;
+  std::set<std::string> tiles, ofWarps;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ScoreExtents &extents : {samples::ScoreExtents{.b = 8, .h = 16, .j = 512, .k = 512, .length = dtype == DType::f16 ? 64 : 16}, {.b = 2, .h = 3, .j = 77, .k = 203, .length = 32}})
+      for (const Kernel &kernel : samples::localSoftmaxes(extents, dtype)) {
+        addEachTile(batch, kernel, tiles);
+        addEachWarpTile(batch, kernel.name, kernel, ofWarps);
+      }
+  CHECK(tiles.size() >= 6);
+  CHECK(ofWarps.size() >= 4);
+  batch.buildAndCheck(100);
 }
 
 TEST_CASE("contractions with several strides along a group of axes") {

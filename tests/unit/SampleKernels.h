@@ -38,6 +38,12 @@ public:
     return body.results[0];
   }
 
+  /// A further result of the last op.
+  int also(const std::string &result, const std::string &letters, DType type) {
+    kernel.body.back().results.push_back(value(result, letters, type));
+    return kernel.body.back().results.back();
+  }
+
   BodyOp &last() { return kernel.body.back(); }
 
   Kernel build(std::vector<int> outputs) {

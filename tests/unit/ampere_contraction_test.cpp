@@ -7,6 +7,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/SampleContractions.h"
+#include "tests/unit/SampleSoftmaxes.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <catch2/catch.hpp>
@@ -170,6 +171,29 @@ TEST_CASE("epilogues that warps do not finish") {
   int sum = several.product();
   for (const int one : rest) sum = several.map("add", "{0} + {1}", {sum, one}, "sum" + std::to_string(one));
   CHECK(exclusion(several.build({sum})) == "the epilogue reads 4 tensors of several axes; 3 are taken");
+}
+
+TEST_CASE("warps end with a local softmax where they hold whole sub-vectors, contiguous in the result") {
+  for (const int64_t length : {16, 32, 64}) {
+    const Kernel kernel = scoresLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 512, .length = length}, DType::f16);
+    const std::vector<Configuration> all = own(kernel);
+    CHECK(!all.empty());
+    for (const Configuration &one : all) {
+      const auto &tile = std::get<AmpereContractionKnobs>(one.knobs);
+      CHECK(tile.tileN / tile.warpsN % length == 0);
+      CHECK(warpProduct(kernel, one).product->isSwapped);  // keys are the first operand
+      CHECK_THAT(codegen::emit(kernel, one, "sm_80").readable, Catch::Contains("weft::ampere::withLocalSoftmax<subVectors>(maxima, sums, "));
+    }
+    Configuration few = all.front();
+    few.knobs = AmpereContractionKnobs{.tileM = 128, .tileN = 64, .tileK = 32, .stages = 4, .warpsM = 2, .warpsN = 2};
+    if (length == 64)
+      CHECK_THROWS_WITH(codegen::emit(kernel, few, "sm_80"), Catch::Contains("32 columns a warp, and sub-vectors of 64; a warp holds whole ones"));
+    Configuration across = all.front();
+    std::swap(across.outputs[0].order[2], across.outputs[0].order[3]);
+    CHECK_THROWS_WITH(codegen::emit(kernel, across, "sm_80"), Catch::Contains("runs along an axis in which 'out0' is not contiguous"));
+  }
+  CHECK(exclusion(plainLocalSoftmax({.length = 128}, DType::f16)) == "'local_softmax' has sub-vectors of 128 elements; 16, 32 and 64 are taken behind a product");
+  CHECK(exclusion(inTf32(plainLocalSoftmax({}, DType::f32))) == "'local_softmax' follows a product of tf32; products of a warp end so where operands have 16 bits");
 }
 
 TEST_CASE("a tile leaves an epilogue the registers that its sums do not take") {

@@ -1,6 +1,7 @@
 // Fused contractions: which kernels are one, the role of what their epilogues read, and every refusal.
 #include "kernel/ContractionRegion.h"
 #include "tests/unit/SampleKernels.h"
+#include "tests/unit/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
 
@@ -255,4 +256,52 @@ TEST_CASE("the form of a contraction with sums tells contiguous ones from others
   CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" vector,16"));
   one.outputs[1].order = {1, 0};
   CHECK_THAT(contractionForm(kernel, one), !Catch::Contains("vector"));
+}
+
+TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its outputs") {
+  const samples::ScoreExtents extents{.b = 2, .h = 3, .j = 20, .k = 72, .p = 8, .length = 32};
+  for (const bool startsWithKeys : {false, true}) {
+    const Kernel kernel = samples::scoresLocalSoftmax(extents, DType::f16, startsWithKeys);
+    const auto answer = contractionRegion(kernel);
+    REQUIRE(answer.region);
+    const ContractionRegion &region = *answer.region;
+    const int score = kernel.body[0].results[0], subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
+    CHECK(region.softmax == EpilogueSoftmax{.op = 1, .value = score, .length = 32, .subVectorAxis = subVectors,
+                                            .role = startsWithKeys ? EpilogueRole::m : EpilogueRole::n, .maxima = 1, .sums = 2});
+    CHECK_FALSE(region.isPlain());
+    CHECK((region.isWhole(0) && !region.isWhole(1) && !region.isWhole(2) && !region.isSum(1)));
+    CHECK(region.wholeOutputs(kernel) == 1);
+    // Neighbouring rows are neighbours: [h, b, n, j] beside [h, b, j, k].
+    Configuration one{.inputs = {rowMajor(4), rowMajor(4)}, .outputs = {rowMajor(4), {.order = {0, 1, 3, 2}}, {.order = {3, 0, 1, 2}}}, .knobs = ContractionKnobs{}};
+    CHECK(subVectorStrides(kernel, one, *region.softmax, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    CHECK(subVectorStrides(kernel, one, *region.softmax, 2) == SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
+    CHECK(softmaxRefusal(kernel, one, *region.softmax, !startsWithKeys).empty());
+    CHECK(softmaxRefusal(kernel, one, *region.softmax, startsWithKeys) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+    CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
+    one.outputs[2].order = {0, 3, 1, 2};  // the batch of h and b does not merge
+    CHECK(softmaxRefusal(kernel, one, *region.softmax, !startsWithKeys) == "'local_softmax' gives 'sums', which does not lie as the product's axes do");
+  }
+  const Kernel kernel = samples::plainLocalSoftmax({.length = 24}, DType::f16);
+  const Configuration one{.inputs = {rowMajor(4), rowMajor(4)}, .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)}, .knobs = ContractionKnobs{}};
+  CHECK(softmaxRefusal(kernel, one, *contractionRegion(kernel).region->softmax, true) ==
+        "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a product");
+}
+
+TEST_CASE("where a local softmax cannot end an epilogue") {
+  const samples::ScoreExtents extents{.b = 2, .h = 3, .j = 20, .k = 72, .p = 8, .length = 32};
+  const auto changed = [&](const auto &change) {
+    Kernel kernel = samples::maskedLocalSoftmax(extents, DType::f16);
+    change(kernel);
+    return refusalOf(kernel);
+  };
+  CHECK(changed([](Kernel &) {}).empty());
+  CHECK(changed([](Kernel &kernel) { kernel.outputs.pop_back(); }) == "'local_softmax' gives 'sums', which is not stored");
+  CHECK(changed([](Kernel &kernel) { std::swap(kernel.outputs[0], kernel.outputs[2]); }) == "'local_softmax' gives 'exponentials', which is not the first output");
+  CHECK(changed([](Kernel &kernel) { kernel.outputs.push_back(kernel.body[0].results[0]); }) == "'local_softmax' stands beside 'score', another output");
+  CHECK(changed([](Kernel &kernel) { kernel.body.push_back({.name = "relu", .operatorClass = OperatorClass::elementwise, .operands = {kernel.body.back().results[0]}, .results = {0}, .reducedAxes = {}, .attributes = {}, .spelling = {}}); }) ==
+        "'relu' follows a local softmax, which ends an epilogue");
+  CHECK(changed([](Kernel &kernel) { kernel.body.back().operands = {kernel.inputs[2]}; }) == "'local_softmax' does not depend on the contraction's result");
+  // Queries of one position: k is all of a side still, but j is not long enough to be divided.
+  Kernel rows = samples::scoresLocalSoftmax({.b = 1, .h = 2, .j = 4, .k = 1, .p = 8}, DType::f16);
+  CHECK(refusalOf(rows) == "'local_softmax' divides 'k', which is not all of one side of the product");
 }

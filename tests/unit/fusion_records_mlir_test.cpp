@@ -84,6 +84,24 @@ weft.graph @g(%x: !bji, %w: !ui {weft.parameter}) -> !bju {
   paper.rules = FuseRules::paper;
   CHECK(verdictOf(product, {0, 1}, paper) == "F020 contraction (p)");
 
+  const std::string scores = types + R"(
+!hji = tensor<2x3x8xf32, #weft.axes<h, j, i>>
+!hki = tensor<2x5x8xf32, #weft.axes<h, k, i>>
+!hjk = tensor<2x3x5xf32, #weft.axes<h, j, k>>
+!hjn = tensor<2x3x2xf32, #weft.axes<h, j, n>>
+weft.graph @g(%q: !hji, %k: !hki) -> !hjk {
+  %s = weft.contract "hji,hki->hjk" %q, %k : !hji, !hki -> !hjk
+  %e, %m, %d = weft.local_softmax %s over k {tile = 4} : !hjk -> !hjk, !hjn, !hjn
+  %f = weft.reduce_subvectors %m, %d over n : !hjn
+  %y = weft.global_scaling %e, %f {axis = k, tile = 4} : !hjk, !hjn
+  weft.return %y : !hjk
+})";
+  FuseOptions taking;
+  taking.epilogueRefusal = [](const Kernel &) { return std::string(); };
+  CHECK(verdictOf(scores, {0, 1}) == "F021 contraction-epilogue-off (s)");
+  CHECK(verdictOf(scores, {0, 1}, taking) == "accepted");
+  CHECK(verdictOf(scores, {0, 1, 2}, taking) == "F024 no-epilogue ('local_softmax' gives 'm', which is not stored)");
+
   const std::string around = types + R"(
 !ii = tensor<8x8xf32, #weft.axes<u, i>>
 weft.graph @g(%x: !bji, %w: !ii {weft.parameter}) -> !bji {

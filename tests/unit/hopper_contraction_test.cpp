@@ -10,6 +10,7 @@
 #include "passes/configure/HopperCost.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
+#include "tests/unit/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
 
@@ -575,6 +576,33 @@ TEST_CASE("sums of what an epilogue computes take whole tiles, at the price of t
   Configuration moved = ofFamily(productResidualRowSums(extents, DType::f16)).front();
   std::swap(moved.outputs[1].order[0], moved.outputs[1].order[1]);
   CHECK_THROWS_WITH(codegen::emit(productResidualRowSums(extents, DType::f16), moved, "sm_90a"), Catch::Contains("a sum, does not lie as its axes do in the result"));
+}
+
+TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in the result") {
+  for (const bool startsWithKeys : {false, true}) {
+    const Kernel kernel = scoresLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 520}, DType::f16, startsWithKeys);
+    const std::vector<Configuration> all = ofFamily(kernel);
+    CHECK(!all.empty());
+    for (const Configuration &one : all) {
+      const auto &tile = std::get<HopperContractionKnobs>(one.knobs);
+      CHECK((tile.splits == 1 && tile.schedule != HopperSchedule::narrow));
+      CHECK(hopperProduct(kernel, one).product->isSwapped == startsWithKeys);
+      CHECK_THAT(codegen::emit(kernel, one, "sm_90a").readable, Catch::Contains("weft::hopper::localSoftmax<subVectors>(maxima, sums)"));
+    }
+    const auto refusal = [&](const auto &change) {
+      Configuration one = *std::ranges::find_if(all, [](const Configuration &other) { return std::get<HopperContractionKnobs>(other.knobs).sharers == 1; });
+      change(one);
+      return hopperRefusal(kernel, one, std::get<HopperContractionKnobs>(one.knobs), findDevice("h200").sharedMemoryPerBlock);
+    };
+    CHECK(refusal([](Configuration &) {}).empty());
+    CHECK(refusal([](Configuration &one) { std::get<HopperContractionKnobs>(one.knobs) = {.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 64, .stages = 4, .splits = 2}; }) ==
+          "k over 2 blocks beside a local softmax of the result; it takes whole tiles");
+    CHECK(refusal([](Configuration &one) { one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8, .stages = 8}; }) ==
+          "narrow tiles end with no local softmax: take others");
+    CHECK(refusal([](Configuration &one) { std::swap(one.outputs[0].order[2], one.outputs[0].order[3]); }) ==
+          "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+  }
+  CHECK(exclusion(plainLocalSoftmax({.length = 8}, DType::f16)) == "'local_softmax' has sub-vectors of 8 elements; 16, 32 and 64 are taken behind a product");
 }
 
 TEST_CASE("which side a sum keeps follows from the orientation of the product") {
