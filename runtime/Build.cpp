@@ -119,6 +119,7 @@ private:
       return result;
     }
     result.log = reproducible(outcome.reply->log);
+    result.seconds = outcome.reply->seconds;
     if (!outcome.reply->succeeded) {
       result.error = result.log;
     } else if (const std::string warning = fatalWarning(result.log); !warning.empty()) {

@@ -41,6 +41,7 @@ struct BuildResult {
   int spillBytes = -1;          ///< stored and loaded, a thread
   int staticSharedBytes = -1;   ///< a block
   bool fromCache = false;
+  double seconds = 0;  ///< of one processor, spent in NVRTC; 0 from the cache
   std::string error;        ///< empty: built. Else the NVRTC log, "worker crashed (signal 11)" or "timed out after N s"
 };
 

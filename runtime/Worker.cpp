@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <string_view>
 
 #include <sys/prctl.h>
@@ -27,14 +28,22 @@ bool isSocket(int descriptor) {
   return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
+/// Of this process, which compiles one kernel at a time: other load on the machine does not count.
+double processorSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
 WorkerReply compile(const WorkerRequest &request, std::map<std::string, std::unique_ptr<Nvrtc>> &libraries) {
   try {
     std::unique_ptr<Nvrtc> &library = libraries[request.library];
     if (!library) library = std::make_unique<Nvrtc>(request.library);
+    const double start = processorSeconds();
     Compilation result = library->compile(request.text, request.flags, request.headers);
-    return {result.succeeded, std::move(result.cubin), std::move(result.ptx), std::move(result.log)};
+    return {result.succeeded, std::move(result.cubin), std::move(result.ptx), std::move(result.log), processorSeconds() - start};
   } catch (const Error &error) {
-    return {false, "", "", error.what()};
+    return {false, "", "", error.what(), 0};
   }
 }
 

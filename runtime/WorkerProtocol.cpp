@@ -70,7 +70,8 @@ std::string frameOf(const WorkerReply &reply) {
   return frame({{"succeeded", reply.succeeded},
                 {"cubin", bytesOf(reply.cubin)},
                 {"ptx", bytesOf(reply.ptx)},
-                {"log", bytesOf(reply.log)}});
+                {"log", bytesOf(reply.log)},
+                {"seconds", reply.seconds}});
 }
 
 WorkerRequest requestFrom(std::string_view body) {
@@ -90,7 +91,8 @@ WorkerReply replyFrom(std::string_view body) {
     return WorkerReply{.succeeded = message.at("succeeded").get<bool>(),
                        .cubin = contentOf(message.at("cubin")),
                        .ptx = contentOf(message.at("ptx")),
-                       .log = contentOf(message.at("log"))};
+                       .log = contentOf(message.at("log")),
+                       .seconds = message.at("seconds").get<double>()};
   });
 }
 

@@ -22,6 +22,7 @@ struct WorkerRequest {
 struct WorkerReply {
   bool succeeded = false;
   std::string cubin, ptx, log;
+  double seconds = 0;  ///< of processor time that the compilation took
   bool operator==(const WorkerReply &) const = default;
 };
 

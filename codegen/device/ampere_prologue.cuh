@@ -121,7 +121,7 @@ __device__ __forceinline__ void multiplyMade(Sums<product, tile> &sums, A a, B b
     }
     commitCopies();
   };
-#pragma unroll
+#pragma unroll 1
   for (int slice = 0; slice < tile.stages - 1; ++slice) copy(slice);
 #pragma unroll 1
   for (int slice = 0; slice < P::slices; ++slice) {

@@ -68,7 +68,9 @@ __device__ __forceinline__ void storeFragment(T *to, const Vec<float, 8> &values
   for (int e = 0; e < 8; e += 2) {
     const int row = at.row + rowInFragment(e), column = at.column + columnInFragment(e);
     T *first = to + row * pitch + column;
-    if (row < rows && isPaired && column + 1 < columns) {
+    if constexpr (isPaired && columns % 2 == 0) {  // no pair begins inside and ends outside
+      if (row < rows && column < columns) storeVector<2>(first, Vec<float, 2>{{values.at[e], values.at[e + 1]}});
+    } else if (row < rows && isPaired && column + 1 < columns) {
       storeVector<2>(first, Vec<float, 2>{{values.at[e], values.at[e + 1]}});
     } else if (row < rows) {
       if (column < columns) storeOne(first, values.at[e]);

@@ -14,7 +14,7 @@ from weft_command import CommandTest, ROOT, WEFT
 README = ROOT / 'README.md'
 FENCE = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 # What differs from run to run of the same sources: times of the host, and whether its cache was warm.
-VARIES = [re.compile(r'selected in [\d.]+ \w+'), re.compile(r'\d+ built, \d+ from the cache')]
+VARIES = [re.compile(r'selected in [\d.]+ \w+'), re.compile(r'\d+ built(?: in at most [\d.]+ s each)?, \d+ from the cache')]
 
 
 def sections(text):

@@ -104,7 +104,9 @@ public:
     const std::vector<runtime::BuildResult> results = runtime::build(requests, options);
     CHECK(results.size() >= leastKernels);
     std::set<std::string> seen;
+    double slowest = 0;
     for (size_t i = 0; i < results.size(); ++i) {
+      slowest = std::max(slowest, results[i].seconds);
       INFO(requests[i].name << "\n" << results[i].log << "\n" << requests[i].text);
       CHECK(results[i].error.empty());
       if (!results[i].error.empty()) continue;
@@ -114,7 +116,7 @@ public:
       seen.insert(requests[i].architecture);
     }
     CHECK(seen.size() >= leastArchitectures);
-    WARN(results.size() << " kernels built");
+    WARN(results.size() << " kernels built, in at most " << slowest << " s of a processor each");
   }
 
 private:
@@ -220,7 +222,7 @@ TEST_CASE("plain contractions") {
   batch.buildAndCheck(20);
 }
 
-TEST_CASE("tensor-core contractions from sm_80 on: every tile in every orientation for every target, each in at most a second") {
+TEST_CASE("tensor-core contractions from sm_80 on: every tile in every orientation for every target") {
   Batch batch;
   std::set<std::string> seen;
   for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024}, {1024, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 1024}, {24, 24, 64},
@@ -345,7 +347,7 @@ TEST_CASE("products of tf32 on sm_90a: every tile, results of 16 and 32 bits, ro
   batch.buildAndCheck(50, 1);
 }
 
-TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for every target, each in at most a second") {
+TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for every target") {
   Batch batch;
   std::set<std::string> seen;
   for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024}, {1024, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 1024}, {24, 24, 64},

@@ -21,7 +21,8 @@ int64_t count(const runtime::Plan &plan, const std::string &family) {
 std::string buildLine(const runtime::Plan &plan, const BuildSummary &build) {
   for (const std::string &note : plan.notes)
     if (note.starts_with("cubins: ")) return note;  // why there are none
-  std::string text = fmt::format("cubins for {}: {} built, {} from the cache", plan.target, build.built, build.fromCache);
+  const std::string slowest = build.built > 0 ? fmt::format(" in at most {:.2f} s each", build.slowestSeconds) : "";
+  std::string text = fmt::format("cubins for {}: {} built{}, {} from the cache", plan.target, build.built, slowest, build.fromCache);
   for (const runtime::PlanKernel &kernel : plan.kernels)
     if (kernel.spillBytes > 0) text += fmt::format("\n  {} spills {} B a thread", kernel.name, kernel.spillBytes);
   return text;
@@ -47,7 +48,7 @@ nlohmann::json summaryJson(const runtime::Plan &plan, const BuildSummary &build,
           {"lowerBoundSeconds", plan.lowerBoundSeconds},
           {"measuredSeconds", plan.measurement ? nlohmann::json(plan.measurement->seconds) : nlohmann::json()},
           {"workspaceBytes", plan.workspaceBytes},
-          {"cubins", {{"built", build.built}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
+          {"cubins", {{"built", build.built}, {"slowestSeconds", build.slowestSeconds}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
           {"notes", plan.notes}};
 }
 

@@ -189,6 +189,7 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     files.cubins[runtime::cubinName(result.cubin)] = result.cubin;
     if (keep.keeps("ptx")) files.listings["ptx/" + emitted.requests[index].name + ".ptx"] = result.ptx;
     ++(result.fromCache ? summary.fromCache : summary.built);
+    summary.slowestSeconds = std::max(summary.slowestSeconds, result.seconds);
   }
   if (keep.keeps("sass")) addSass(plan, files);
   return files;

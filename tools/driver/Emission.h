@@ -37,7 +37,8 @@ inline constexpr const char *stoppedNote = "cubins: skipped, --stop-after emit";
 /// What a build did, for the console; never part of the artifact, which is the same whether the cache was warm.
 struct BuildSummary {
   size_t built = 0, fromCache = 0;
-  bool skipped = false;  ///< no NVRTC
+  double slowestSeconds = 0;  ///< of one processor, for the kernel that took the longest of those built
+  bool skipped = false;       ///< no NVRTC
 };
 
 /// Files of an artifact, by name.
