@@ -9,6 +9,8 @@
 #include "passes/select/KernelSpaces.h"
 #include "passes/select/Selection.h"
 
+#include <algorithm>
+
 namespace weft::select {
 
 /// Kept layouts of a tensor fit the bits of a mask.
@@ -51,6 +53,12 @@ public:
   Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics, SharedSpaces &shared);
   Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics);
 
+  /// Whether any layouts of a candidate have a price.
+  bool isPriced(int candidate) const {
+    return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table, [](const Price &price) { return price.seconds < infinite; });
+  }
+  /// Whether rows of its own would offer it.
+  bool waitsForRows(int candidate) const { return !candidates[static_cast<size_t>(candidate)].waiting.empty(); }
   const std::vector<Layout> &layouts(int tensor) const { return keptLayouts[static_cast<size_t>(tensor)]; }
   int numberOf(int tensor, const Layout &layout) const;  ///< -1: not kept
   bool isFreeToPack(int tensor) const { return freeToPack[static_cast<size_t>(tensor)]; }

@@ -316,6 +316,14 @@ std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const
   return plan ? std::optional(std::max(0.0, plan->seconds - graph->best.seconds)) : std::nullopt;
 }
 
+bool Selection::waitsForRows(int opA, int opB) const {
+  for (size_t c = 0; c < graph->problem.candidates.size(); ++c) {
+    const OpSet ops(graph->problem.candidates[c].ops);
+    if (ops.contains(opA) && ops.contains(opB) && !graph->prices->isPriced(static_cast<int>(c)) && graph->prices->waitsForRows(static_cast<int>(c))) return true;
+  }
+  return false;
+}
+
 std::vector<std::pair<Layout, double>> Selection::layoutPrices(int tensor) const {
   std::vector<std::pair<Layout, double>> prices;
   for (const Layout &layout : graph->prices->layouts(tensor))

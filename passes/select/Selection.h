@@ -136,6 +136,8 @@ public:
   std::optional<Plan> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
+  /// Whether a candidate would let the ops share one kernel if the profile had rows of it: families offer some by their own rows alone.
+  bool waitsForRows(int opA, int opB) const;
   /// All layouts of a tensor that occur in the graph, with the loss of each, best first.
   std::vector<std::pair<Layout, double>> layoutPrices(int tensor) const;
   /// Graphviz text of the selection graph along the best path, as Fig. 6 of "Data Movement Is All You Need".

@@ -100,14 +100,16 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
 
 constexpr size_t mostSteps = 6;  // of either plan that are still read
 
-/// The steps of a path that another one of the same variant lacks, with their times.
+/// The steps of a path that another one of the same variant lacks, with their times. One kernel at one price in both is no difference,
+/// whatever its layouts: of ties any may be chosen.
 json stepsBeside(const select::Problem &problem, const select::Plan &path, const select::Plan &other) {
-  std::multiset<std::string> known;  // two kernels of a layer may read alike
-  for (const select::Step &step : other.steps) known.insert(printStep(problem, step));
+  const auto keyOf = [](const select::Step &step) { return std::tuple(step.candidate, step.tensor, step.cost.seconds); };
+  std::multiset<std::tuple<int, int, double>> known;
+  for (const select::Step &step : other.steps) known.insert(keyOf(step));
   json list = json::array();
   for (const select::Step &step : path.steps)
-    if (std::string text = printStep(problem, step); known.contains(text)) known.erase(known.find(text));
-    else if (step.cost.seconds > 0)
+    if (const auto same = known.find(keyOf(step)); same != known.end()) known.erase(same);
+    else if (std::string text = printStep(problem, step); step.cost.seconds > 0)
       list.push_back({{"step", std::move(text)}, {"seconds", step.cost.seconds}, {"measured", step.cost.measured}});
   return list;
 }
@@ -124,7 +126,7 @@ json fusionPricesReport(const select::Selection &selection, const select::Plan &
   for (const auto &[a, b] : neighbours(problem)) {
     const bool fused = kernelOf[a] == kernelOf[b];
     const std::optional<select::Plan> other = selection.planIfFused(a, b, !fused);
-    if (!other) list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}});
+    if (!other) list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}, {"waitsForRows", !fused && selection.waitsForRows(a, b)}});
     else {
       json own = stepsBeside(problem, chosen, *other), others = stepsBeside(problem, *other, chosen);
       if (std::max(own.size(), others.size()) > mostSteps) own = others = json::array();

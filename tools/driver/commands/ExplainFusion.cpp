@@ -119,8 +119,9 @@ std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Op
     const int first = price["ops"][0], second = price["ops"][1];
     if (areNeighbours ? !isAsked(price) : !price["fused"].get<bool>() || !isBetween(price, inside, inside)) continue;
     const bool fused = price["fused"];
-    const std::string loss = price["lossOfOther"].is_null() ? "no plan does"
-                                                            : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
+    const bool waits = price.value("waitsForRows", false);
+    const std::string none = waits ? "no plan does: beside a profile such a kernel is offered by its own rows alone, of which there are none (weft profile)" : "no plan does";
+    const std::string loss = price["lossOfOther"].is_null() ? none : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
     text += fmt::format("{} and {} are {}; {} them: {}\n", names[size_t(first)].get<std::string>(),
                         names[size_t(second)].get<std::string>(), fused ? "fused" : "not fused",
                         fused ? "separating" : "fusing", loss);
