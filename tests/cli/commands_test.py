@@ -371,6 +371,14 @@ class Views(CommandTest):
         ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
         text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
+        # What waits for rows of its own beside a profile says so.
+        self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
+        text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').out
+        self.assertIn('fusing them: no plan does: beside a profile such a kernel is offered by its own rows alone', text)
+        # Without one the model prices it.
+        self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--profile', 'none', '--stop-after', 'emit',
+                  '-o', 'modelled')
+        self.assertIn('fused: both are in score_contraction_local_softmax', self.weft('explain', 'modelled', '--fusion', 'score,exponentials').out)
         # Ops of two kernels that exchange nothing have no price.
         first, last = ends[0], max(op for ops in report['kernelOps'].values() for op in ops)
         self.assertNotIn(last, ends)
