@@ -1,0 +1,117 @@
+// What builds samples of configurations with NVRTC and checks each: no spills, no warnings, for the targets that it is asked for.
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include "codegen/Emit.h"
+#include "kernel/Device.h"
+#include "kernel/Error.h"
+#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
+#include "runtime/Build.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace weft::nvrtctest {
+
+inline constexpr std::array architectures{"sm_80", "sm_86", "sm_89", "sm_90a"};
+
+/// What distinguishes configurations for the emitter: knobs, and which dimension of each tensor lies innermost.
+inline std::string stratumOf(const Kernel &kernel, const Configuration &configuration) {
+  std::string stratum = describe(kernel, configuration.knobs);
+  for (const std::vector<Layout> *layouts : {&configuration.inputs, &configuration.outputs})
+    for (const Layout &layout : *layouts)
+      stratum += fmt::format(" {}", layout.order.empty() ? -1 : layout.order.back());
+  return stratum;
+}
+
+/// At most `count` configurations, drawn evenly over the strata; within a stratum one at random, the same every time.
+inline std::vector<Configuration> sample(const Kernel &kernel, const Device &device, size_t count) {
+  struct Stratum {
+    Configuration chosen;
+    uint32_t seen = 0;
+  };
+  std::map<std::string, Stratum> strata;
+  std::mt19937 random(1);
+  size_t visited = 0;
+  forEachConfiguration(kernel, device, {}, [&](const Configuration &configuration) {
+    if (!hasText(configuration.knobs)) return true;
+    Stratum &stratum = strata[stratumOf(kernel, configuration)];
+    if (random() % ++stratum.seen == 0) stratum.chosen = configuration;
+    return ++visited < 200000;
+  });
+  std::vector<Configuration> chosen;
+  const size_t taken = std::min(count, strata.size());
+  size_t index = 0, next = 0;
+  for (const auto &[name, stratum] : strata) {
+    if (index++ * taken < next * strata.size()) continue;
+    chosen.push_back(stratum.chosen);
+    ++next;
+  }
+  return chosen;
+}
+
+/// Collects requests, then builds all of them at once and checks each.
+class Batch {
+public:
+  void add(const std::string &name, const Kernel &kernel, const Configuration &configuration,
+           std::string_view architecture) {
+    const std::string title = fmt::format("{}, {}, {}", name, describe(kernel, configuration.knobs), architecture);
+    try {
+      codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, architecture);
+      if (emitted.text.empty()) return;  // a view: nothing runs
+      requests.push_back({.name = title,
+                          .text = std::move(emitted.text),
+                          .entry = std::move(emitted.entry),
+                          .architecture = std::string(architecture),
+                          .extraFlags = {}});
+    } catch (const Error &error) {
+      FAIL_CHECK("a legal configuration is not emitted: " << title << ": " << error.what());
+    }
+  }
+
+  /// `count` configurations of one kernel, over the architectures in turn.
+  void addSamples(const std::string &name, const Kernel &kernel, const Device &device, size_t count) {
+    const std::vector<Configuration> configurations = sample(kernel, device, count);
+    INFO(name);
+    CHECK_FALSE(configurations.empty());
+    for (const Configuration &configuration : configurations) {
+      const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
+      const bool needsHopper = (loop && loop->reduction == ReductionMapping::clusterColumns) ||
+                               std::holds_alternative<HopperContractionKnobs>(configuration.knobs);
+      add(name, kernel, configuration, needsHopper ? architectures.back() : architectures[turn++ % architectures.size()]);
+    }
+  }
+
+  void buildAndCheck(size_t leastKernels, size_t leastArchitectures = architectures.size()) const {
+    runtime::BuildOptions options;
+    options.useCache = false;
+    options.headers = codegen::deviceHeaders();
+    const std::vector<runtime::BuildResult> results = runtime::build(requests, options);
+    CHECK(results.size() >= leastKernels);
+    std::set<std::string> seen;
+    double slowest = 0;
+    for (size_t i = 0; i < results.size(); ++i) {
+      slowest = std::max(slowest, results[i].seconds);
+      INFO(requests[i].name << "\n" << results[i].log << "\n" << requests[i].text);
+      CHECK(results[i].error.empty());
+      if (!results[i].error.empty()) continue;
+      CHECK(results[i].spillBytes == 0);
+      CHECK(results[i].log.find("warning") == std::string::npos);
+      CHECK(results[i].registers > 0);
+      seen.insert(requests[i].architecture);
+    }
+    CHECK(seen.size() >= leastArchitectures);
+    WARN(results.size() << " kernels built, in at most " << slowest << " s of a processor each");
+  }
+
+private:
+  std::vector<runtime::BuildRequest> requests;
+  size_t turn = 0;
+};
+
+}  // namespace weft::nvrtctest
