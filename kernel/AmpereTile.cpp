@@ -56,7 +56,7 @@ std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &r
     return fmt::format("'{}' follows a product of tf32; products of a warp end so where operands have 16 bits", kernel.body[region.softmax->op].name);
   if (region.sums.empty()) return "";
   const std::string &name = kernel.values[size_t(kernel.body[region.sums[0].op].results[0])].name;
-  return fmt::format("'{}' is a sum of what the epilogue computes; epilogues of products of a warp are element-wise", name);
+  return fmt::format("'{}' is a sum of what the epilogue computes; epilogues of products of a warp add up nothing over a tile", name);
 }
 
 std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs, const ContractionRegion &region) {

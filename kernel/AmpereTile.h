@@ -19,7 +19,8 @@ int ampereThreads(const AmpereContractionKnobs &knobs);
 /// Tiles of C over all members of the batch, one a block.
 int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &knobs);
 
-/// Why warps do not finish what follows the product, whatever the tile: they add up nothing that an epilogue computes. Empty if they do.
+/// Why warps do not finish what follows the product, whatever the tile: they add up nothing that an epilogue computes, and end with no
+/// local softmax of tf32. Empty if they do.
 std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region);
 /// Why warps of a tile do not hold whole sub-vectors of a local softmax; empty if they do, or if there is none.
 std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs, const ContractionRegion &region);

@@ -92,8 +92,10 @@ private:
     if (region.prologue) return cannotStand(op, "stands in one kernel with ops before the contraction");
     const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
     const int divided = kernel.values[size_t(value)].axes[axis];
-    const EpilogueRole role = roleOf({divided});
-    if (kernel.axes[size_t(divided)].extent == 1 || (role != EpilogueRole::m && role != EpilogueRole::n))
+    const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
+    const auto isAllOf = [&](ContractionGroup group) { return groups[group] == std::vector{divided}; };
+    const EpilogueRole role = isAllOf(mGroup) ? EpilogueRole::m : EpilogueRole::n;
+    if (kernel.axes[size_t(divided)].extent == 1 || (role == EpilogueRole::n && !isAllOf(nGroup)))
       return cannotStand(op, fmt::format("divides '{}', which is not all of one side of the product", kernel.axes[size_t(divided)].name));
     std::array<size_t, 3> outputs{};
     for (size_t result = 0; result < outputs.size(); ++result) {
@@ -182,13 +184,26 @@ size_t ContractionRegion::wholeOutputs(const Kernel &kernel) const {
 }
 
 std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, size_t output) {
-  const int value = kernel.outputs[output];
-  const Layout &layout = configuration.outputs.at(output);
-  const auto groups = groupStrides(kernel, configuration, value, layout);
-  if (!groups) return std::nullopt;
-  const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
+  const auto region = contractionRegion(kernel).region;
+  if (!region) return std::nullopt;
+  // In C's order, in which a kernel counts members and rows; operands may have another one where their groups have several strides.
+  const ContractionGroups groups = groupsAsLaidOut(kernel, *region, configuration.outputs.at(0));
+  const std::map<int, int64_t> own = stridesByAxis(kernel, kernel.outputs[output], configuration.outputs.at(output));
+  const auto merged = [&](const std::vector<int> &group) -> std::optional<int64_t> {
+    int64_t stride = 0, expected = 0;
+    for (auto axis = group.rbegin(); axis != group.rend(); ++axis) {
+      if (kernel.axes[size_t(*axis)].extent == 1) continue;
+      const int64_t at = own.at(*axis);
+      if (stride == 0) stride = at;
+      else if (at != expected) return std::nullopt;
+      expected = at * kernel.axes[size_t(*axis)].extent;
+    }
+    return stride;
+  };
+  const auto batch = merged(groups[batchGroup]), row = merged(groups[softmax.role == EpilogueRole::n ? mGroup : nGroup]);
+  if (!batch || !row) return std::nullopt;
   const auto along = own.find(softmax.subVectorAxis);
-  return SubVectorStrides{.batch = groups->batch, .row = softmax.role == EpilogueRole::n ? groups->m : groups->n, .subVector = along == own.end() ? 0 : along->second};
+  return SubVectorStrides{.batch = *batch, .row = *row, .subVector = along == own.end() ? 0 : along->second};
 }
 
 std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, bool columnsAreN) {

@@ -1,5 +1,5 @@
 // Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched
-// strided matrix product, in any orientation, with the element-wise ops that follow it; operands of 16 bits may be made on load
+// strided matrix product, in any orientation, with the element-wise ops that follow it and a local softmax at the end; operands of 16 bits may be made on load
 // (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
 #include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
@@ -103,11 +103,11 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
       }
     if (recognised.region->softmax)
       if (std::string reason = softmaxRefusal(kernel, configuration, *recognised.region->softmax, !answer.product->isSwapped); !reason.empty()) {
-        refusal = std::move(reason);
+        if (refusal.empty()) refusal = std::move(reason);
         continue;
       }
     if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine && hopperProduct(kernel, configuration).product) {
-      if (refusal.empty()) refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
+      refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
       continue;
     }
     if (shapes.emplace(answer.product->m, answer.product->n).second) addKnobs(*answer.product, *recognised.region, registers, dtype, device, knobs);

@@ -1,5 +1,5 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, or of 8-bit floats or tf32 that are contiguous along k, with the element-wise ops that follow it and sums of their results. Tiles that would take
+// orientation, or of 8-bit floats or tf32 that are contiguous along k, with the element-wise ops that follow it and sums of their results, or a local softmax. Tiles that would take
 // far longer than the best one by their number and their waste are left out. Beside them narrow tiles of halves, where one side is short or tiles
 // are few. Layouts with several strides along a group of axes are a space of their own, with fewer tiles.
 #include "kernel/ContractionRegion.h"

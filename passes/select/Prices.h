@@ -39,7 +39,7 @@ struct CandidatePrices {
   std::vector<MeasuredPoint> measured;    ///< of `spaces`
   double bestSeconds = infinite;          ///< over all layouts, also those that were cut
   bool isFolded = false;                  ///< runs once, when parameters are loaded
-  std::vector<std::string> waiting;       ///< families that only rows of the profile would offer, of which there are none
+  std::vector<std::string> waiting;       ///< families that only rows of the profile would offer: there are none, or none takes the pinned layouts
 
   const ConfigurationSpace &space(int index) const { return *spaces[static_cast<size_t>(index)]; }
   size_t indexOf(const std::vector<int> &choice) const;

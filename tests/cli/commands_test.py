@@ -371,7 +371,7 @@ class Views(CommandTest):
         ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
         text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
-        # What waits for rows of its own beside a profile says so.
+        # What waits for rows of its own beside a profile says so; no shipped workload has 384 positions.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
         text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').out
         self.assertIn('fusing them: no plan does: beside a profile such a kernel is offered by its own rows alone', text)

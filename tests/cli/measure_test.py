@@ -34,7 +34,7 @@ class MeasureTest(CommandTest):
 class ChoiceTest(MeasureTest):
     def test_the_fastest_is_kept_and_its_time_is_its_own(self):
         launch, block = 2000, 50000
-        plan, timed = self.measure('--measure=6', '--parts', '1', launchNanoseconds=launch, blockNanoseconds=block)
+        plan, timed = self.measure('--measure=6', '--parts', '1', '--attention', 'unfused', launchNanoseconds=launch, blockNanoseconds=block)
         self.assertEqual(len(timed), 6)
         others = [one['predictedGraph'] for one in timed[1:]]  # the first is what selection chose
         self.assertEqual(others, sorted(others))
@@ -72,15 +72,16 @@ class ChoiceTest(MeasureTest):
         self.assertEqual(json.loads((self.folder / 'plan/plan.json').read_text())['measurement'], plan['measurement'])
 
     def test_parts_are_compared_with_the_whole(self):
-        self.weft('compile', *PLAIN, '--parts', '1', '-o', 'whole')
+        unfused = ['--attention', 'unfused']  # whose scores are what parts are of
+        self.weft('compile', *PLAIN, *unfused, '--parts', '1', '-o', 'whole')
         whole = json.loads((self.folder / 'whole/plan.json').read_text())
         # Each launch costs much: a plan in parts is timed, and loses.
-        timed = self.measure('--measure=8', '--parts', '0', launchNanoseconds=5000)[1]
+        timed = self.measure('--measure=8', '--parts', '0', *unfused, launchNanoseconds=5000)[1]
         self.assertTrue(any(one['parts'] > 1 and 'measured' in one for one in timed), timed)
         self.assertEqual([one['parts'] for one in timed if one['chosen']], [1])
         # Within a limit that only parts meet, the whole is not among them.
         limit = whole['workspaceBytes'] - 1
-        plan, timed = self.measure('--measure', '--parts', '0', '--max-memory', str(limit), launchNanoseconds=5000)
+        plan, timed = self.measure('--measure', '--parts', '0', *unfused, '--max-memory', str(limit), launchNanoseconds=5000)
         self.assertLessEqual(plan['workspaceBytes'], limit)
         self.assertTrue(all(one['parts'] > 1 or one['variant'] != whole['variant'] for one in timed), timed)
         self.assertEqual(plan['measurement']['seconds'], min(one['measured'] for one in timed if 'measured' in one))

@@ -17,11 +17,18 @@ class Warps(CommandTest):
 
     def test_a_layer_without_a_library_is_its_products_norms_and_softmax(self):
         for device in ('a100', 'rtx3090'):
-            fused, plan = self.fused('bert-large', '--device', device, '--no-library')
+            fused, plan = self.fused('bert-large', '--device', device, '--no-library', '--attention', 'unfused')
             self.assertEqual(fused, {'q_product_k_product_v_projection_bias__p_h_b_j', 'attention_projection_bias_residual__b_j_i',
                                      'hidden_projection_bias_gelu__b_j_u', 'feed_forward_projection_bias_residual__b_j_i'})
             others = {kernel['name'].split('__')[0] for kernel in plan['kernels'] if kernel['family'] == 'loop'}
             self.assertEqual(others, {'softmax', 'layer_norm'})
+
+    def test_a_decomposed_softmax_begins_behind_the_product(self):
+        fused, plan = self.fused('bert-large', '--device', 'a100', '--no-library', '--attention', 'decomposed')
+        self.assertIn('score_contraction_local_softmax__h_b_j_k', fused)
+        others = {kernel['name'].split('__')[0] for kernel in plan['kernels'] if kernel['family'] == 'loop'}
+        self.assertLessEqual({'reduce_subvectors', 'layer_norm'}, others)
+        self.assertNotIn('local_softmax', others)
 
     def test_masks_are_drawn_behind_products(self):
         fused, _ = self.fused('paper-encoder', '--device', 'a100', '--no-library')

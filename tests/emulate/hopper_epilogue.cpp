@@ -104,13 +104,32 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
   std::vector<HopperSubject> subjects;
   for (const samples::ScoreExtents &extents : several)
     for (const Kernel &kernel : samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16)) addHopper(kernel, tiles, subjects);
+  CHECK(subjects.size() == 4 * 5 * 3);
+  // Operands with several strides along the batch, which have its axes in another order than the result.
+  const Kernel kernel = samples::scoresLocalSoftmax({.b = 2, .h = 3, .j = 64, .k = 128, .p = 64}, DType::f16);
+  std::set<std::pair<std::vector<int>, std::vector<int>>> orders;
+  size_t exchanged = 0;
+  for (const LayoutTuple &tuple : severalStridesTuples(kernel)) {
+    HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tiles[orders.size() % std::size(tiles)])};
+    const auto product = hopperProduct(kernel, subject.configuration).product;
+    const std::pair order{tuple[0].order, tuple[2].order};
+    if (orders.size() == 12 || !product || !product->a.hasSeveralStrides() || orders.contains(order) ||
+        !hopperRefusal(kernel, subject.configuration, subject.tile(), findDevice("h200").sharedMemoryPerBlock).empty())
+      continue;
+    orders.insert(order);
+    const auto isHeadFirst = [](const std::vector<int> &axes, int h, int b) { return std::ranges::find(axes, h) < std::ranges::find(axes, b); };
+    exchanged += isHeadFirst(tuple[0].order, 1, 2) != isHeadFirst(tuple[2].order, 0, 1) ? 1 : 0;
+    subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+    subjects.push_back(std::move(subject));
+  }
+  CHECK(orders.size() >= 4);
+  CHECK(exchanged > 0);
   std::vector<emulate::Source> sources;
   std::set<bool> orientations;
   for (const HopperSubject &subject : subjects) {
     sources.push_back({subject.emitted.text, subject.emitted.entry});
     orientations.insert(hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
   }
-  CHECK(subjects.size() == 4 * 5 * 3);
   CHECK(orientations.size() == 2);
   const emulate::HostLibrary library("hopper_softmax", sources);
   for (size_t i = 0; i < subjects.size(); ++i) {

@@ -203,7 +203,21 @@ void addLocalSoftmaxes(Collector &collect) {
           collect.add("local-softmax", kernel, dtype, one, inputs);
         for (const Configuration &one : collect.drawFamily(kernel, AmpereContractionKnobs{}, dtype == DType::f16 ? 4 : 2))
           collect.add("local-softmax", kernel, dtype, one, inputs);
+        if (const auto space = severalStridesSpace(kernel, collect.device))
+          for (size_t n = 0; n < 2; ++n) collect.add("local-softmax", kernel, dtype, toConfiguration(kernel, space->tuples[n * 7919 % space->tuples.size()], space->knobs[n % space->knobs.size()]), inputs);
       }
+  // One query, and one of one head; padded tensors; f32 that is read as tf32.
+  for (const samples::ScoreExtents &extents : {samples::ScoreExtents{.b = 2, .h = 3, .j = 1, .k = 200}, {.b = 1, .h = 1, .j = 1, .k = 520}, {.b = 2, .h = 2, .j = 90, .k = 264}})
+    for (const Kernel &kernel : samples::localSoftmaxes(extents, DType::f16))
+      for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, 3)) {
+        collect.add("local-softmax", kernel, DType::f16, one);
+        const Configuration views = emulate::asViews(kernel, one, 8);
+        if (hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(one.knobs), collect.device.sharedMemoryPerBlock).empty()) collect.add("local-softmax-views", kernel, DType::f16, views);
+      }
+  for (const Kernel &kernel : samples::localSoftmaxes({.b = 2, .h = 3, .j = 77, .k = 203}, DType::f32)) {
+    const Kernel read = samples::inTf32(kernel);
+    for (const Configuration &one : collect.drawFamily(read, HopperContractionKnobs{}, 4)) collect.add("local-softmax", read, nameOf(samples::tf32Types), one);
+  }
 }
 
 /// Several strides along a group of axes: every sample in tiles of every kind, k in one block and in clusters, with gaps; positions that a

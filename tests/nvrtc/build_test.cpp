@@ -233,6 +233,7 @@ TEST_CASE("the second build comes from the cache with the same content") {
     CHECK(first[i].error.empty());
     CHECK_FALSE(first[i].fromCache);
     CHECK(second[i].fromCache);
+    CHECK((first[i].seconds > 0 && second[i].seconds == 0));
     CHECK(second[i].cubin == first[i].cubin);
     CHECK(second[i].registers == first[i].registers);
     CHECK(second[i].log == first[i].log);

@@ -279,6 +279,10 @@ TEST_CASE("tensor-core contractions that end with a local softmax: every tile, s
         addEachTile(batch, kernel, tiles);
         addEachWarpTile(batch, kernel.name, kernel, ofWarps);
       }
+  for (const Kernel &kernel : samples::localSoftmaxes({.b = 2, .h = 3, .j = 77, .k = 203}, DType::f32)) {  // stored by threads, in f32
+    const Kernel read = samples::inTf32(kernel);
+    addEachTile(batch, read, tiles);
+  }
   CHECK(tiles.size() >= 6);
   CHECK(ofWarps.size() >= 4);
   batch.buildAndCheck(100);

@@ -278,6 +278,12 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
     CHECK(softmaxRefusal(kernel, one, *region.softmax, !startsWithKeys).empty());
     CHECK(softmaxRefusal(kernel, one, *region.softmax, startsWithKeys) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
     CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
+    // Members and rows are counted as C has them, whatever the operands do.
+    Configuration apart = one;
+    apart.inputs = {{.order = {2, 3, 1, 0}}, {.order = {2, 3, 1, 0}}};  // b before h
+    CHECK(subVectorStrides(kernel, apart, *region.softmax, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    apart.outputs[1].order = {1, 0, 3, 2};
+    CHECK_FALSE(subVectorStrides(kernel, apart, *region.softmax, 1));
     one.outputs[2].order = {0, 3, 1, 2};  // the batch of h and b does not merge
     CHECK(softmaxRefusal(kernel, one, *region.softmax, !startsWithKeys) == "'local_softmax' gives 'sums', which does not lie as the product's axes do");
   }
@@ -301,7 +307,9 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
   CHECK(changed([](Kernel &kernel) { kernel.body.push_back({.name = "relu", .operatorClass = OperatorClass::elementwise, .operands = {kernel.body.back().results[0]}, .results = {0}, .reducedAxes = {}, .attributes = {}, .spelling = {}}); }) ==
         "'relu' follows a local softmax, which ends an epilogue");
   CHECK(changed([](Kernel &kernel) { kernel.body.back().operands = {kernel.inputs[2]}; }) == "'local_softmax' does not depend on the contraction's result");
-  // Queries of one position: k is all of a side still, but j is not long enough to be divided.
+  // One key: nothing to divide.
   Kernel rows = samples::scoresLocalSoftmax({.b = 1, .h = 2, .j = 4, .k = 1, .p = 8}, DType::f16);
   CHECK(refusalOf(rows) == "'local_softmax' divides 'k', which is not all of one side of the product");
+  // One query of one head: k is all that C has, and one side of the product.
+  CHECK(refusalOf(samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16)).empty());
 }

@@ -3,6 +3,7 @@
 
 #include "ir/Weft.h"
 #include "kernel/AmpereTile.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "passes/ConfigurationAttributes.h"
@@ -163,7 +164,12 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
 std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   std::string reason;
   if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs)) reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
-  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
+  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) {
+    reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
+    const auto region = contractionRegion(kernel).region;
+    if (reason.empty() && region) reason = ampereSoftmaxRefusal(*ampere, *region);
+    if (reason.empty() && region) reason = ampereRegistersRefusal(*ampere, epilogueRegisters(kernel, *region));
+  }
   return reason.empty() ? "" : ": " + reason;
 }
 

@@ -120,7 +120,7 @@ std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Op
     if (areNeighbours ? !isAsked(price) : !price["fused"].get<bool>() || !isBetween(price, inside, inside)) continue;
     const bool fused = price["fused"];
     const bool waits = price.value("waitsForRows", false);
-    const std::string none = waits ? "no plan does: beside a profile such a kernel is offered by its own rows alone, of which there are none (weft profile)" : "no plan does";
+    const std::string none = waits ? "no plan does: beside a profile such a kernel is offered by its own rows alone, of which there are none, or none in the pinned layouts (weft profile)" : "no plan does";
     const std::string loss = price["lossOfOther"].is_null() ? none : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
     text += fmt::format("{} and {} are {}; {} them: {}\n", names[size_t(first)].get<std::string>(),
                         names[size_t(second)].get<std::string>(), fused ? "fused" : "not fused",
