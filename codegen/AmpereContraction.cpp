@@ -41,9 +41,8 @@ HopperProduct checkedProduct(const Kernel &kernel, const Configuration &configur
   if (const std::string reason = ampereRegistersRefusal(knobs, epilogueRegisters(kernel, region)); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const std::string reason = ampereSoftmaxRefusal(knobs, region); !reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  if (region.softmax)
-    if (const std::string reason = softmaxRefusal(kernel, configuration, *region.softmax, !answer.product->isSwapped); !reason.empty())
-      throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  if (const std::string reason = softmaxRefusal(kernel, configuration, region, !answer.product->isSwapped); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const int64_t tiles = ampereTiles(*answer.product, knobs); tiles > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones", kernel.name, tiles,
                              std::numeric_limits<int32_t>::max());
@@ -164,7 +163,7 @@ private:
     ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = axes,
                                                         .inputs = inputs, .outputs = results, .product = shape, .rowsAlongN = product.isSwapped,
                                                         .fragmentType = "weft::ampere::Fragment"});
-    epilogue.headers.push_back("weft/ampere_epilogue.cuh");
+    if (!epilogue.isEmpty()) epilogue.headers.push_back("weft/ampere_epilogue.cuh");
     addHeaders(epilogue.headers);
     program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
@@ -179,8 +178,9 @@ private:
   std::string withSoftmax(const std::string &finish) {
     if (!region.softmax) return finish;
     addHeaders({"weft/ampere_softmax.cuh"});
-    const std::string subVectors = subVectorsText(kernel, configuration, *region.softmax, axes, results, names, program.constants);
-    return fmt::format("weft::ampere::withLocalSoftmax<{}>({}, {}, {})", subVectors, results[region.softmax->maxima], results[region.softmax->sums], finish);
+    const std::string subVectors = subVectorsText(kernel, configuration, region, axes, results, names, program.constants);
+    const std::string &maxima = results[region.softmax->maxima], &sums = results[region.softmax->sums];
+    return fmt::format("weft::ampere::withLocalSoftmax<{}>({}, {}, {})", subVectors, maxima, sums, finish);
   }
 
   /// Blocks of a warp's sums that are on their way at a time: several hide each other's loads, where an epilogue leaves the registers (tests/nvrtc).

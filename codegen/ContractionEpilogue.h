@@ -34,10 +34,10 @@ struct EpilogueContext {
   bool isTransposed = false;  ///< of a narrow tile: rows run along the result's columns
 };
 
-/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],]
-/// [float (&summed)[count][8],] const Fragment &at` that replaces the sums by elements of the first output, makes those of panelOutput
-/// (or by what a local softmax takes) and those that ContractionRegion::sums add up, and stores the other outputs itself. Of a narrow tile a function `const Fragment &at`
-/// that returns one of `float (&sums)[sumsOfTile]`.
+/// A function `float (&sums)[8], [const float (&panel)[8],] [const float (&vector)[8],] [float (&second)[8],] [float
+/// (&summed)[count][8],] const Fragment &at` that replaces the sums by elements of the first output, makes those of panelOutput (or by
+/// what a local softmax takes) and those that ContractionRegion::sums add up, and stores the other outputs itself. Of a narrow tile a
+/// function `const Fragment &at` that returns one of `float (&sums)[sumsOfTile]`.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};

@@ -44,16 +44,19 @@ std::string StrideTexts::named(int64_t stride) {
   return std::to_string(stride);
 }
 
-std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, const std::vector<std::string> &axisNames,
-                           const std::vector<std::string> &results, Names &names, std::vector<ConstantLine> &constants) {
+std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region,
+                           const std::vector<std::string> &axisNames, const std::vector<std::string> &results, Names &names,
+                           std::vector<ConstantLine> &constants) {
+  const EpilogueSoftmax &softmax = region.softmax.value();
   const auto strides = [&](size_t output) {
     StrideTexts text(kernel, kernel.outputs[output], configuration.outputs[output], axisNames, results[output], names, constants);
-    const SubVectorStrides own = subVectorStrides(kernel, configuration, softmax, output).value();
+    const SubVectorStrides own = subVectorStrides(kernel, configuration, region, output).value();
     const std::string batch = text(own.batch), row = text(own.row), subVector = text(own.subVector);
     return fmt::format("{{.batch = {}, .row = {}, .subVector = {}}}", batch, row, subVector);
   };
   const std::string name = names.claim("subVectors"), maxima = strides(softmax.maxima), sums = strides(softmax.sums);
-  constants.push_back({"weft::SubVectors", {{name, fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}", softmax.length, maxima, sums)}}, ""});
+  const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}", softmax.length, maxima, sums);
+  constants.push_back({"weft::SubVectors", {{name, members}}, ""});
   return name;
 }
 

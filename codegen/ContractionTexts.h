@@ -39,7 +39,8 @@ private:
 };
 
 /// A constant that says how long sub-vectors are and where what is stored of each lies; returns its name. `results`: names of Kernel::outputs.
-std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, const std::vector<std::string> &axisNames,
-                           const std::vector<std::string> &results, Names &names, std::vector<ConstantLine> &constants);
+std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region,
+                           const std::vector<std::string> &axisNames, const std::vector<std::string> &results, Names &names,
+                           std::vector<ConstantLine> &constants);
 
 }  // namespace weft::codegen

@@ -377,7 +377,7 @@ private:
   std::string softmaxText() {
     std::vector<std::string> resultNames;
     for (const TensorNames &tensor : results) resultNames.push_back(tensor.name);
-    const std::string name = subVectorsText(kernel, configuration, *region.softmax, axes, resultNames, names, program.constants);
+    const std::string name = subVectorsText(kernel, configuration, region, axes, resultNames, names, program.constants);
     return fmt::format("weft::hopper::localSoftmax<{}>({}, {}), ", name, results[region.softmax->maxima].elements, results[region.softmax->sums].elements);
   }
 

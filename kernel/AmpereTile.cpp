@@ -61,7 +61,8 @@ std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &r
 
 std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs, const ContractionRegion &region) {
   if (const int columns = knobs.tileN / knobs.warpsN; region.softmax && columns % region.softmax->length != 0)
-    return fmt::format("{} columns a warp, and sub-vectors of {}; a warp holds whole ones: take wider tiles or fewer warps along n", columns, region.softmax->length);
+    return fmt::format("{} columns a warp, and sub-vectors of {}; a warp holds whole ones: take wider tiles or fewer warps along n", columns,
+                       region.softmax->length);
   return "";
 }
 

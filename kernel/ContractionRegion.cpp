@@ -106,14 +106,20 @@ private:
     }
     if (outputs[0] != 0)
       return cannotStand(op, fmt::format("gives '{}', which is not the first output", kernel.values[size_t(op.results[0])].name));
-    region.softmax = EpilogueSoftmax{.op = index, .value = value, .length = std::get<int64_t>(op.attributes.at("tile")),
-                                     .subVectorAxis = kernel.values[size_t(op.results[1])].axes[axis], .role = role, .maxima = outputs[1], .sums = outputs[2]};
+    region.softmax = EpilogueSoftmax{.op = index,
+                                     .value = value,
+                                     .length = std::get<int64_t>(op.attributes.at("tile")),
+                                     .subVectorAxis = kernel.values[size_t(op.results[1])].axes[axis],
+                                     .role = role,
+                                     .maxima = outputs[1],
+                                     .sums = outputs[2]};
     return "";
   }
 
   /// Its exponentials leave in the place of C, and nothing else does.
   std::string refusalBesideSoftmax() const {
-    const auto isOther = [&](int output) { return std::ranges::find(kernel.body[region.softmax->op].results, output) == kernel.body[region.softmax->op].results.end(); };
+    const std::vector<int> &own = kernel.body[region.softmax->op].results;
+    const auto isOther = [&](int output) { return std::ranges::find(own, output) == own.end(); };
     const auto other = std::ranges::find_if(kernel.outputs, isOther);
     if (other == kernel.outputs.end()) return "";
     return cannotStand(kernel.body[region.softmax->op], fmt::format("stands beside '{}', another output", kernel.values[size_t(*other)].name));
@@ -183,11 +189,10 @@ size_t ContractionRegion::wholeOutputs(const Kernel &kernel) const {
   return count;
 }
 
-std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, size_t output) {
-  const auto region = contractionRegion(kernel).region;
-  if (!region) return std::nullopt;
+std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, size_t output) {
+  const EpilogueSoftmax &softmax = region.softmax.value();
   // In C's order, in which a kernel counts members and rows; operands may have another one where their groups have several strides.
-  const ContractionGroups groups = groupsAsLaidOut(kernel, *region, configuration.outputs.at(0));
+  const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs.at(0));
   const std::map<int, int64_t> own = stridesByAxis(kernel, kernel.outputs[output], configuration.outputs.at(output));
   const auto merged = [&](const std::vector<int> &group) -> std::optional<int64_t> {
     int64_t stride = 0, expected = 0;
@@ -206,7 +211,9 @@ std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Con
   return SubVectorStrides{.batch = *batch, .row = *row, .subVector = along == own.end() ? 0 : along->second};
 }
 
-std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, bool columnsAreN) {
+std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool columnsAreN) {
+  if (!region.softmax) return "";
+  const EpilogueSoftmax &softmax = *region.softmax;
   const BodyOp &op = kernel.body[softmax.op];
   if (softmax.length != fragmentBlockSide && softmax.length != 2 * fragmentBlockSide && softmax.length != 4 * fragmentBlockSide)
     return cannotStand(op, fmt::format("has sub-vectors of {} elements; {}, {} and {} are taken behind a product", softmax.length, fragmentBlockSide,
@@ -214,7 +221,7 @@ std::string softmaxRefusal(const Kernel &kernel, const Configuration &configurat
   if ((softmax.role == EpilogueRole::n) != columnsAreN)
     return cannotStand(op, fmt::format("runs along an axis in which '{}' is not contiguous", kernel.values[size_t(kernel.outputs[0])].name));
   for (const size_t output : {softmax.maxima, softmax.sums})
-    if (!subVectorStrides(kernel, configuration, softmax, output))
+    if (!subVectorStrides(kernel, configuration, region, output))
       return cannotStand(op, fmt::format("gives '{}', which does not lie as the product's axes do", kernel.values[size_t(kernel.outputs[output])].name));
   return "";
 }
@@ -295,8 +302,9 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
     const auto sum = std::ranges::find(region.sums, output, &EpilogueSum::output);
     const Layout &layout = configuration.outputs[output];
     if (!region.isWhole(output) && sum == region.sums.end()) {
-      const auto strides = subVectorStrides(kernel, configuration, *region.softmax, output);
-      if (!strides) throw Error::checkFailed("kernel '{}': {}", kernel.name, softmaxRefusal(kernel, configuration, *region.softmax, region.softmax->role == EpilogueRole::n));
+      const auto strides = subVectorStrides(kernel, configuration, region, output);
+      if (!strides)
+        throw Error::checkFailed("kernel '{}': '{}' does not lie as the product's axes do", kernel.name, kernel.values[size_t(kernel.outputs[output])].name);
       text += fmt::format(" sub-vectors,{}:{}:{},{}", strides->batch, strides->row, strides->subVector, layout.alignment);
     } else if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout)) text += fmt::format(" vector,{}", layout.alignment);
     else addWhole(kernel.outputs[output], layout);

@@ -3,9 +3,10 @@
 // or to the columns of C, or with a local softmax of it. Recognised here once, for the families that take such kernels and for the passes that
 // propose them.
 //
-// Invariant: every op after the contraction but those sums and the local softmax reads C or a value computed from C and writes a tensor over exactly the
-// axes of C (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that has the
-// sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is. A local softmax is the last op.
+// Invariant: every op after the contraction but those sums and the local softmax reads C or a value computed from C and writes a tensor
+// over exactly the axes of C (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that
+// has the sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is. A local softmax is the
+// last op.
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
@@ -107,9 +108,10 @@ struct SubVectorStrides {
   int64_t batch = 0, row = 0, subVector = 0;
   bool operator==(const SubVectorStrides &) const = default;
 };
-std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, size_t output);
-/// Why a kernel whose lanes hold blocks of 16 x 16 of C cannot end with it. columnsAreN: C is contiguous along group n.
-std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const EpilogueSoftmax &softmax, bool columnsAreN);
+std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, size_t output);
+/// Why a kernel whose lanes hold blocks of 16 x 16 of C cannot end with the region's local softmax; empty if it can, or if there is none.
+/// columnsAreN: C is contiguous along group n.
+std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool columnsAreN);
 
 /// What layouts come to for a contraction with what stands before it and follows it: the strides of the product, how all else lies
 /// beside its result or the operand, how dropout draws. Configurations of one kernel with equal forms and knobs differ in names of

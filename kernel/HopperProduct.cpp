@@ -289,10 +289,9 @@ std::string hopperRefusal(const Kernel &kernel, const Configuration &configurati
   if (knobs.schedule == HopperSchedule::narrow)
     if (std::string reason = narrowEpilogueRefusal(kernel, *recognised.region); !reason.empty()) return reason;
   if (std::string reason = hopperSumsRefusal(*recognised.region, *answer.product, knobs); !reason.empty()) return reason;
-  if (const auto &softmax = recognised.region->softmax) {
-    if (knobs.splits > 1) return fmt::format("k over {} blocks beside a local softmax of the result; it takes whole tiles", knobs.splits);
-    if (std::string reason = softmaxRefusal(kernel, configuration, *softmax, !answer.product->isSwapped); !reason.empty()) return reason;
-  }
+  if (recognised.region->softmax && knobs.splits > 1)
+    return fmt::format("k over {} blocks beside a local softmax of the result; it takes whole tiles", knobs.splits);
+  if (std::string reason = softmaxRefusal(kernel, configuration, *recognised.region, !answer.product->isSwapped); !reason.empty()) return reason;
   const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
   for (const EpilogueSum &sum : recognised.region->sums)
     if (!isContiguous(kernel, groups, sum, configuration.outputs[sum.output]))

@@ -141,8 +141,9 @@ void benchEpilogues(DType dtype, int rounds, bool printsEveryTile, const std::ve
     // What we ask of ourselves: a long k hides what follows it.
     constexpr int64_t longDepth = 3072;
     const double mean = std::expm1(cost / double(outcomes.size())), meanLimit = depth >= longDepth ? 0.04 : 0.09, limit = depth >= longDepth ? 0.04 : 0.12;
-    fmt::print("k = {}: cost {:+.1f}% (geometric mean; limit {:.0f}%), {:+.1f}% at most (limit {:.0f}%): {}; {:.3f} of the faster rival\n", depth, 100 * mean,
-               100 * meanLimit, 100 * most, 100 * limit, mean <= meanLimit && most <= limit ? "within both" : "beyond", std::exp(ratio / double(outcomes.size())));
+    const std::string_view verdict = mean <= meanLimit && most <= limit ? "within both" : "beyond";
+    fmt::print("k = {}: cost {:+.1f}% (geometric mean; limit {:.0f}%), {:+.1f}% at most (limit {:.0f}%): {}; {:.3f} of the faster rival\n", depth,
+               100 * mean, 100 * meanLimit, 100 * most, 100 * limit, verdict, std::exp(ratio / double(outcomes.size())));
   }
 }
 

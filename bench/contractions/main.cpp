@@ -33,9 +33,8 @@ using namespace runtime;
 constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16";
 constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16", *tf32 = "tf32,tf32->f32";
 
-/// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere, or at
-/// odd multiples of 16 bytes; 8-bit floats in shapes that
-/// the library takes, too; and tf32, by products of a warp where an operand does not lie along k.
+/// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start anywhere, or at odd multiples of 16 bytes;
+/// 8-bit floats in shapes that the library takes, too; and tf32, by products of a warp where an operand does not lie along k.
 constexpr Shape shapes[] = {
     {"layer", 4096, 3072, 1024, 1},        {"layer", 4096, 1024, 1024, 1, true, false}, {"layer", 4096, 4096, 1024, 1, true, false},
     {"layer", 4096, 1024, 4096, 1},        {"layer", 12288, 3072, 1024, 1},             {"layer", 12288, 1024, 1024, 1, true, false},
@@ -200,6 +199,17 @@ void buildAll(std::vector<Problem> &problems) {
     for (size_t i = 0; i < problem.emitted.size(); ++i) problem.built.push_back(std::move(*next++));
 }
 
+/// What we ask of ourselves, of cuBLASLt's best: of a group's mean, and of each shape in it.
+struct Limits {
+  double mean = 0, least = 0;
+};
+Limits limitsOf(std::string_view group) {
+  if (group == "padded") return {3, 3};
+  if (group == "fp8") return {0.9, 0};
+  if (group == "layer" || group == "dW" || group == "batched" || group == "square" || group == "small") return {1.00, 0.93};
+  return {};
+}
+
 /// run(bench) behind a title.
 template <typename Run> int runFused(DType dtype, int rounds, bool printsEveryTile, const Run &run, bool startsEarly = true) {
   Bench bench(rounds, startsEarly, printsEveryTile);
@@ -243,11 +253,13 @@ int run(DType dtype, int rounds, bool startsEarly, bool printsEveryTile, const s
     };
     const auto better = [](const Outcome &one) { return std::max({one.ratio, one.burstRatio, one.sustainedRatio}); };  // either regime counts
     const Outcome &least = *std::ranges::min_element(outcomes, {}, better);
-    constexpr double meanLimit = 1.00, leastLimit = 0.93;  // what we ask of ourselves
+    const auto [meanLimit, leastLimit] = limitsOf(group);
     const double means[] = {mean(&Outcome::ratio), mean(&Outcome::burstRatio), mean(&Outcome::sustainedRatio)};
-    fmt::print("{:<9} geometric mean {:.3f}, burst {:.3f}, sustained {:.3f} (limit {:.2f}); least {} {:.3f} {:.3f} {:.3f} (limit {:.2f}): {}\n", group, means[0],
-               means[1], means[2], meanLimit, least.name, least.ratio, least.burstRatio, least.sustainedRatio, leastLimit,
-               *std::ranges::max_element(means) >= meanLimit && better(least) >= leastLimit ? "within both" : "beyond");
+    fmt::print("{:<9} geometric mean {:.3f}, burst {:.3f}, sustained {:.3f}; least {} {:.3f} {:.3f} {:.3f}", group, means[0], means[1], means[2],
+               least.name, least.ratio, least.burstRatio, least.sustainedRatio);
+    const bool isWithin = *std::ranges::max_element(means) >= meanLimit && better(least) >= leastLimit;
+    if (meanLimit > 0) fmt::print(" (limits {:.2f}, {:.2f}: {})", meanLimit, leastLimit, isWithin ? "within both" : "beyond");
+    fmt::print("\n");
   }
   fmt::print("{} results of ours are wrong\n", wrong);
   return wrong == 0 ? 0 : 1;

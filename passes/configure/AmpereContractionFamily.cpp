@@ -1,6 +1,6 @@
 // Tensor-core contractions from sm_80 on: one einsum of two operands of f16 or bf16, or of f32 that is read as tf32, as one batched
-// strided matrix product, in any orientation, with the element-wise ops that follow it and a local softmax at the end; operands of 16 bits may be made on load
-// (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
+// strided matrix product, in any orientation, with the element-wise ops that follow it and a local softmax at the end; operands of 16 bits
+// may be made on load (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that family cannot use its copy engine.
 #include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
@@ -62,7 +62,8 @@ std::string kernelRefusal(const Kernel &kernel, const ContractionRegion &region,
 }
 
 /// The tiles worth trying for a result of m x n, by the model, of those that leave an epilogue its registers and have whole sub-vectors.
-void addKnobs(const HopperProduct &product, const ContractionRegion &region, int epilogueRegisters, DType dtype, const Device &device, std::set<Knobs> &knobs) {
+void addKnobs(const HopperProduct &product, const ContractionRegion &region, int epilogueRegisters, DType dtype, const Device &device,
+              std::set<Knobs> &knobs) {
   std::vector<std::pair<double, AmpereContractionKnobs>> priced;
   const std::span<const AmpereContractionKnobs> tried = dtype == DType::tf32 ? std::span<const AmpereContractionKnobs>(tf32Tiles) : tiles;
   for (const AmpereContractionKnobs &one : tried)
@@ -101,11 +102,10 @@ FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device) 
         refusal = std::move(reason);
         continue;
       }
-    if (recognised.region->softmax)
-      if (std::string reason = softmaxRefusal(kernel, configuration, *recognised.region->softmax, !answer.product->isSwapped); !reason.empty()) {
-        if (refusal.empty()) refusal = std::move(reason);
-        continue;
-      }
+    if (std::string reason = softmaxRefusal(kernel, configuration, *recognised.region, !answer.product->isSwapped); !reason.empty()) {
+      if (refusal.empty()) refusal = std::move(reason);
+      continue;
+    }
     if (hasWarpgroupProducts(device.architecture) && answer.product->a.isByEngine && answer.product->b.isByEngine && hopperProduct(kernel, configuration).product) {
       refusal = "hopper-contraction takes operands whose rows start at multiples of 16 bytes";
       continue;

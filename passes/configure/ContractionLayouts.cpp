@@ -3,8 +3,8 @@
 // The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A, B). A layout is legal if
 // each group merges to one extent with one stride in every operand that has it, in one common order of its axes, and the
 // fastest axis of each operand is not of the batch group. Everything else about the permutation is free. What an epilogue reads
-// and stores has the order of C's axes, statistics of sub-vectors one of their own; what a prologue reads, that of the operand's. Layouts in which an operand's groups do not merge are a
-// list of their own.
+// and stores has the order of C's axes, statistics of sub-vectors one of their own; what a prologue reads, that of the operand's. Layouts
+// in which an operand's groups do not merge are a list of their own.
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
 #include "passes/configure/Family.h"
@@ -156,7 +156,8 @@ using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &,
 
 /// The axes of what a local softmax has of sub-vectors: as C's, sub-vector after sub-vector, so that neighbouring rows are neighbours.
 std::vector<int> subVectorOrder(const Kernel &kernel, const EpilogueSoftmax &softmax, const Groups &groups, std::vector<int> order) {
-  const std::vector<int> &divided = groups[softmax.role == EpilogueRole::n ? nGroup : mGroup], &rows = groups[softmax.role == EpilogueRole::n ? mGroup : nGroup];
+  const bool isOfN = softmax.role == EpilogueRole::n;
+  const std::vector<int> &divided = groups[isOfN ? nGroup : mGroup], &rows = groups[isOfN ? mGroup : nGroup];
   std::erase_if(order, [&](int axis) { return std::ranges::find(divided, axis) != divided.end(); });
   const auto isOfRows = [&](int axis) { return kernel.axes[size_t(axis)].extent > 1 && std::ranges::find(rows, axis) != rows.end(); };
   order.insert(std::ranges::find_if(order, isOfRows), softmax.subVectorAxis);
@@ -168,8 +169,7 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const std::array<int, 3> values = contractionValues(kernel).value();
   const ProductInputs inputs = productInputs(kernel);
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
-  const bool endsWithSoftmax = kernel.body.back().name == "local_softmax";
-  const ContractionRegionAnswer recognised = endsWithSoftmax ? contractionRegion(kernel) : ContractionRegionAnswer{};
+  const ContractionRegionAnswer recognised = contractionRegion(kernel);
   std::set<LayoutTuple> tuples;
   forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { add(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;

@@ -1,7 +1,8 @@
 // Tensor-core contractions of sm_90a: one einsum of two operands of f16 or bf16 as one batched strided matrix product, in any
-// orientation, or of 8-bit floats or tf32 that are contiguous along k, with the element-wise ops that follow it and sums of their results, or a local softmax. Tiles that would take
-// far longer than the best one by their number and their waste are left out. Beside them narrow tiles of halves, where one side is short or tiles
-// are few. Layouts with several strides along a group of axes are a space of their own, with fewer tiles.
+// orientation, or of 8-bit floats or tf32 that are contiguous along k, with the element-wise ops that follow it and sums of their results,
+// or a local softmax. Tiles that would take far longer than the best one by their number and their waste are left out. Beside them narrow
+// tiles of halves, where one side is short or tiles are few. Layouts with several strides along a group of axes are a space of their own,
+// with fewer tiles.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperSums.h"
@@ -108,7 +109,8 @@ std::string addKnobs(const HopperProduct &product, const ContractionRegion &regi
       if (std::string reason = hopperSumsRefusal(region, product, *candidate); !reason.empty()) refusal = std::move(reason);
       else priced.emplace_back(hopperTensorSeconds(product, *candidate, device), *candidate);
     };
-    for (const int splits : region.sums.empty() && !region.prologue && !region.softmax ? splitsOf(product, one, device) : std::vector{1}) offer(one, splits);
+    const bool takesWholeTiles = !region.sums.empty() || region.prologue || region.softmax;
+    for (const int splits : takesWholeTiles ? std::vector{1} : splitsOf(product, one, device)) offer(one, splits);
     if (isAnyStraddling) offer(withSharers(one), 1);
   }
   std::sort(priced.begin(), priced.end());
@@ -211,9 +213,10 @@ struct Legal {
         refusal = prologueLayoutRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *region.prologue);
         if (!refusal.empty()) continue;
       }
-      if (region.softmax) {
-        refusal = softmaxRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), *region.softmax, !answer.product->isSwapped);
-        if (!refusal.empty()) continue;
+      if (std::string reason = softmaxRefusal(kernel, toConfiguration(kernel, tuple, HopperContractionKnobs{}), region, !answer.product->isSwapped);
+          !reason.empty()) {
+        refusal = std::move(reason);
+        continue;
       }
       shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
       products.push_back(*std::move(answer.product));

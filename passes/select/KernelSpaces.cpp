@@ -78,8 +78,8 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
 /// measurements say: beside those of others they are offered by their own rows alone.
 bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
   if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1) return false;
-  const bool hasSums = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce" || op.name == "local_softmax"; });
-  return space.family == familyOf(LibraryKnobs{}) || hasSums || contractionIndex(kernel).value_or(0) > 0;
+  const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce" || op.name == "local_softmax"; });
+  return space.family == familyOf(LibraryKnobs{}) || leavesStatistics || contractionIndex(kernel).value_or(0) > 0;
 }
 
 Bests measuredBestsOf(const Kernel &kernel, const KernelSpaces &spaces) {

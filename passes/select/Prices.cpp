@@ -77,7 +77,7 @@ void Prices::checkCover() const {
       if (std::any_of(table.begin(), table.end(), [](const Price &price) { return price.seconds < infinite; })) isCovered = true;
       else if (candidates[c].spaces.empty()) {
         for (const std::string &family : candidates[c].waiting)
-          reasons += fmt::format("; '{}', {}: beside a profile's rows it is offered by its own alone, of which there are none, or none in the pinned layouts (weft profile)", candidate.name, family);
+          reasons += fmt::format("; '{}', {}: {}", candidate.name, family, waitingReason);
         for (const Exclusion &exclusion : enumerate(candidate.kernel, model.device()).excluded)
           reasons += fmt::format("; '{}', {}: {}", candidate.name, exclusion.family, exclusion.reason);
       }

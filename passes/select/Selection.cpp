@@ -319,7 +319,8 @@ std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const
 bool Selection::waitsForRows(int opA, int opB) const {
   for (size_t c = 0; c < graph->problem.candidates.size(); ++c) {
     const OpSet ops(graph->problem.candidates[c].ops);
-    if (ops.contains(opA) && ops.contains(opB) && !graph->prices->isPriced(static_cast<int>(c)) && graph->prices->waitsForRows(static_cast<int>(c))) return true;
+    const int candidate = static_cast<int>(c);
+    if (ops.contains(opA) && ops.contains(opB) && !graph->prices->isPriced(candidate) && graph->prices->waitsForRows(candidate)) return true;
   }
   return false;
 }

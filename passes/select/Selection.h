@@ -117,6 +117,10 @@ struct Statistics {
   std::vector<std::string> notes;  ///< by name: kernels measured, but not in the pinned layouts; transposes pruned or modelled
 };
 
+/// Why a kernel has no price although its family takes it (Selection::waitsForRows).
+inline constexpr const char *waitingReason =
+    "beside a profile it is offered by rows of its own alone, of which there are none, or none in the pinned layouts (weft profile)";
+
 /// The solved selection graph of one variant.
 class Selection {
 public:

@@ -363,6 +363,9 @@ class Views(CommandTest):
         for price in priced:
             total = {side: sum(step['seconds'] for step in price[side]) for side in ('steps', 'otherSteps')}
             self.assertAlmostEqual(total['otherSteps'] - total['steps'], price['lossOfOther'], delta=1e-9)
+            # One kernel at one price on both sides is no difference.
+            own, others = ({(step['step'].split(':')[0], step['seconds']) for step in price[side]} for side in ('steps', 'otherSteps'))
+            self.assertFalse(own & others)
         text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*priced[0]['ops'])).out
         for side in ('steps', 'otherSteps'):
             for step in priced[0][side]:
@@ -374,7 +377,7 @@ class Views(CommandTest):
         # What waits for rows of its own beside a profile says so; no shipped workload has 384 positions.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
         text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').out
-        self.assertIn('fusing them: no plan does: beside a profile such a kernel is offered by its own rows alone', text)
+        self.assertIn('fusing them: no plan does: beside a profile it is offered by rows of its own alone', text)
         # Without one the model prices it.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--profile', 'none', '--stop-after', 'emit',
                   '-o', 'modelled')

@@ -29,6 +29,11 @@ class Warps(CommandTest):
         others = {kernel['name'].split('__')[0] for kernel in plan['kernels'] if kernel['family'] == 'loop'}
         self.assertLessEqual({'reduce_subvectors', 'layer_norm'}, others)
         self.assertNotIn('local_softmax', others)
+        # Warps of other tiles hold no whole sub-vectors, and an edited plan is told so.
+        product = next(kernel for kernel in plan['kernels'] if kernel['name'].startswith('score_contraction_local_softmax'))
+        product['knobs'].update({'tileM': 128, 'tileN': 64, 'warpsM': 2, 'warpsN': 2})
+        (self.folder / 'out/plan.json').write_text(json.dumps(plan))
+        self.fails(2, 'emit', 'out', says=[product['name'], '32 columns a warp, and sub-vectors of 64'])
 
     def test_masks_are_drawn_behind_products(self):
         fused, _ = self.fused('paper-encoder', '--device', 'a100', '--no-library')

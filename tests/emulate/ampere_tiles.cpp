@@ -34,6 +34,17 @@ std::set<Knobs> tiles(DType type) {
   return found;
 }
 
+void checkAll(const std::string &library, const std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary built(library, sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const auto &[kernel, configuration, emitted] = subjects[i];
+    INFO(kernel.name << ", " << describe(kernel, configuration.knobs) << "\n" << emitted.readable);
+    emulate::checkEmitted(kernel, configuration, emitted, built.kernel(i), emitted.launch.grid, emitted.launch.block);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every tile finishes its sums as the ops say, results in both orders") {
@@ -57,14 +68,7 @@ TEST_CASE("every tile finishes its sums as the ops say, results in both orders")
         }
       }
   CHECK(seen.size() == 8 + 6);  // of halves, of tf32
-  std::vector<emulate::Source> sources;
-  for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
-  const emulate::HostLibrary library("ampere_tiles", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    const Subject &subject = subjects[i];
-    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs) << "\n" << subject.emitted.readable);
-    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, library.kernel(i), subject.emitted.launch.grid, subject.emitted.launch.block);
-  }
+  checkAll("ampere_tiles", subjects);
 }
 
 TEST_CASE("every tile that holds whole sub-vectors ends with a local softmax") {
@@ -81,19 +85,12 @@ TEST_CASE("every tile that holds whole sub-vectors ends with a local softmax") {
         for (size_t n = 0; n < tuples.size(); ++n) {
           const Configuration configuration = toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
           const auto product = warpProduct(kernel, configuration).product;
-          if (!product || !softmaxRefusal(kernel, configuration, *region.softmax, !product->isSwapped).empty()) continue;
+          if (!product || !softmaxRefusal(kernel, configuration, region, !product->isSwapped).empty()) continue;
           seen.emplace(describe(kernel, tile), extents.length);
           subjects.push_back({kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
           break;
         }
       }
   CHECK(seen.size() == 4 + 8 + 8);  // of 64, 32 and 16 columns a warp
-  std::vector<emulate::Source> sources;
-  for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
-  const emulate::HostLibrary library("ampere_softmax", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    const Subject &subject = subjects[i];
-    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs) << "\n" << subject.emitted.readable);
-    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, library.kernel(i), subject.emitted.launch.grid, subject.emitted.launch.block);
-  }
+  checkAll("ampere_softmax", subjects);
 }

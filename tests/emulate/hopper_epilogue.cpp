@@ -33,11 +33,22 @@ struct HopperSubject {
 };
 
 /// As consumers alone, in two launches.
-void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, int64_t blocks = 3) {
+void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, int64_t blocks) {
   const bool isNarrow = subject.tile().schedule == HopperSchedule::narrow;
   const int64_t threads = isNarrow ? hopperThreads(subject.tile()) : subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256;
   const std::array<int64_t, 3> grid{isNarrow ? subject.emitted.launch.grid[0] : subject.tile().streams ? subject.tile().blocks : blocks, 1, 1};
   emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, host, grid, {threads, 1, 1});
+}
+
+/// All of them, built at once.
+void checkAll(const std::string &library, const std::vector<HopperSubject> &subjects, int64_t blocks = 3) {
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary built(library, sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    checkHopper(subjects[i], built.kernel(i), blocks);
+  }
 }
 
 /// Both orientations of the result with every tile that the kernel takes.
@@ -83,14 +94,8 @@ TEST_CASE("kernels of sm_90a leave registers as their ops say: panels, vectors, 
     addHopper(samples::productBiasGelu(extents, DType::bf16, true), std::span(tiles).first(1), subjects);
     addHopper(samples::productBiasDropoutResidual(extents, DType::f16), std::span(tiles).first(1), subjects);
   }
-  std::vector<emulate::Source> sources;
-  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
   CHECK(subjects.size() > 80);
-  const emulate::HostLibrary library("hopper_epilogue", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    checkHopper(subjects[i], library.kernel(i));
-  }
+  checkAll("hopper_epilogue", subjects);
 }
 
 /// Sub-vectors of every length, whole and short, seen and not; rows that start at multiples of 16 bytes and anywhere.
@@ -125,18 +130,12 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
   }
   CHECK(orders.size() >= 4);
   CHECK(exchanged > 0);
-  std::vector<emulate::Source> sources;
   std::set<bool> orientations;
   for (const HopperSubject &subject : subjects) {
-    sources.push_back({subject.emitted.text, subject.emitted.entry});
     orientations.insert(hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
   }
   CHECK(orientations.size() == 2);
-  const emulate::HostLibrary library("hopper_softmax", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    checkHopper(subjects[i], library.kernel(i));
-  }
+  checkAll("hopper_softmax", subjects);
 }
 
 /// Tiles of every width along either side of C, clipped and whole, C contiguous along either of its axes, one block and four for the k of a
@@ -158,19 +157,13 @@ TEST_CASE("narrow tiles of sm_90a read and store beside their sums what their op
     scaled.body[0].attributes["scale"] = 0.125;
     addHopper(scaled, tiles, subjects);
   }
-  std::vector<emulate::Source> sources;
   std::set<std::pair<bool, bool>> orientations;
   for (const HopperSubject &subject : subjects) {
-    sources.push_back({subject.emitted.text, subject.emitted.entry});
     orientations.emplace(narrowSides(subject.tile()).isAlongM, hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
   }
   CHECK(subjects.size() > 200);
   CHECK(orientations.size() == 4);
-  const emulate::HostLibrary library("hopper_narrow", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    checkHopper(subjects[i], library.kernel(i));
-  }
+  checkAll("hopper_narrow", subjects);
 }
 
 /// Copies of operands are emulated here: every element of a slice lies where products read it, and where it is out of bounds zeros do.
@@ -197,15 +190,9 @@ TEST_CASE("kernels of sm_90a load and store tensors with several strides along a
       subjects.push_back(std::move(subject));
     }
   }
-  std::vector<emulate::Source> sources;
-  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
-  const emulate::HostLibrary library("hopper_strides", sources);
   size_t strided = 0;
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    strided += subjects[i].emitted.text.find("weft::hopper::Strided") != std::string::npos ? 1 : 0;
-    checkHopper(subjects[i], library.kernel(i));
-  }
+  for (const HopperSubject &subject : subjects) strided += subject.emitted.text.find("weft::hopper::Strided") != std::string::npos ? 1 : 0;
+  checkAll("hopper_strides", subjects);
   CHECK(strided > subjects.size() / 2);
 }
 
@@ -234,13 +221,7 @@ TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, w
       subjects.push_back(std::move(subject));
     }
   CHECK(subjects.size() >= 11);
-  std::vector<emulate::Source> sources;
-  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
-  const emulate::HostLibrary library("hopper_streams", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    checkHopper(subjects[i], library.kernel(i));
-  }
+  checkAll("hopper_streams", subjects);
 }
 
 TEST_CASE("a consumer joins the sums of many tiles") {
@@ -255,14 +236,8 @@ TEST_CASE("a consumer joins the sums of many tiles") {
       if (!all.empty()) subjects.push_back(std::move(all.front()));
     }
   CHECK(subjects.size() > 5);
-  std::vector<emulate::Source> sources;
-  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
-  const emulate::HostLibrary library("hopper_arrivals", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    CHECK(hopperTiles(hopperProduct(subjects[i].kernel, subjects[i].configuration).product.value(), subjects[i].tile()) > 32);
-    checkHopper(subjects[i], library.kernel(i), 1);
-  }
+  for (const HopperSubject &subject : subjects) CHECK(hopperTiles(hopperProduct(subject.kernel, subject.configuration).product.value(), subject.tile()) > 32);
+  checkAll("hopper_arrivals", subjects, 1);
 }
 
 TEST_CASE("kernels of sm_90a make operands on load: slices of the copy engine in place, all others on their way, with zeros beyond the end of k") {
@@ -276,17 +251,11 @@ TEST_CASE("kernels of sm_90a make operands on load: slices of the copy engine in
   for (const samples::PrologueExtents &extents : several)
     for (const DType type : {DType::f16, DType::bf16})
       for (const Kernel &kernel : samples::madeContractions(extents, type)) addMade(kernel, tiles, subjects);
-  std::vector<emulate::Source> sources;
   size_t inPlace = 0;
   for (const HopperSubject &subject : subjects) {
-    sources.push_back({subject.emitted.text, subject.emitted.entry});
     inPlace += isMadeByEngine(hopperProduct(subject.kernel, subject.configuration).product.value());
   }
   CHECK(inPlace > 30);
   CHECK(subjects.size() - inPlace > 60);
-  const emulate::HostLibrary library("hopper_prologue", sources);
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
-    checkHopper(subjects[i], library.kernel(i));
-  }
+  checkAll("hopper_prologue", subjects);
 }

@@ -273,23 +273,23 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
     CHECK(region.wholeOutputs(kernel) == 1);
     // Neighbouring rows are neighbours: [h, b, n, j] beside [h, b, j, k].
     Configuration one{.inputs = {rowMajor(4), rowMajor(4)}, .outputs = {rowMajor(4), {.order = {0, 1, 3, 2}}, {.order = {3, 0, 1, 2}}}, .knobs = ContractionKnobs{}};
-    CHECK(subVectorStrides(kernel, one, *region.softmax, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
-    CHECK(subVectorStrides(kernel, one, *region.softmax, 2) == SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
-    CHECK(softmaxRefusal(kernel, one, *region.softmax, !startsWithKeys).empty());
-    CHECK(softmaxRefusal(kernel, one, *region.softmax, startsWithKeys) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+    CHECK(subVectorStrides(kernel, one, region, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    CHECK(subVectorStrides(kernel, one, region, 2) == SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
+    CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys).empty());
+    CHECK(softmaxRefusal(kernel, one, region, startsWithKeys) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
     CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
     // Members and rows are counted as C has them, whatever the operands do.
     Configuration apart = one;
     apart.inputs = {{.order = {2, 3, 1, 0}}, {.order = {2, 3, 1, 0}}};  // b before h
-    CHECK(subVectorStrides(kernel, apart, *region.softmax, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    CHECK(subVectorStrides(kernel, apart, region, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
     apart.outputs[1].order = {1, 0, 3, 2};
-    CHECK_FALSE(subVectorStrides(kernel, apart, *region.softmax, 1));
+    CHECK_FALSE(subVectorStrides(kernel, apart, region, 1));
     one.outputs[2].order = {0, 3, 1, 2};  // the batch of h and b does not merge
-    CHECK(softmaxRefusal(kernel, one, *region.softmax, !startsWithKeys) == "'local_softmax' gives 'sums', which does not lie as the product's axes do");
+    CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys) == "'local_softmax' gives 'sums', which does not lie as the product's axes do");
   }
   const Kernel kernel = samples::plainLocalSoftmax({.length = 24}, DType::f16);
   const Configuration one{.inputs = {rowMajor(4), rowMajor(4)}, .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)}, .knobs = ContractionKnobs{}};
-  CHECK(softmaxRefusal(kernel, one, *contractionRegion(kernel).region->softmax, true) ==
+  CHECK(softmaxRefusal(kernel, one, *contractionRegion(kernel).region, true) ==
         "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a product");
 }
 

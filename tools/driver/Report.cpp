@@ -126,8 +126,10 @@ json fusionPricesReport(const select::Selection &selection, const select::Plan &
   for (const auto &[a, b] : neighbours(problem)) {
     const bool fused = kernelOf[a] == kernelOf[b];
     const std::optional<select::Plan> other = selection.planIfFused(a, b, !fused);
-    if (!other) list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}, {"waitsForRows", !fused && selection.waitsForRows(a, b)}});
-    else {
+    if (!other) {
+      const bool waits = !fused && selection.waitsForRows(a, b);
+      list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}, {"whyNone", waits ? json(select::waitingReason) : json()}});
+    } else {
       json own = stepsBeside(problem, chosen, *other), others = stepsBeside(problem, *other, chosen);
       if (std::max(own.size(), others.size()) > mostSteps) own = others = json::array();
       list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - selection.best().seconds)},

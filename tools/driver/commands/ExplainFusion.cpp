@@ -119,8 +119,8 @@ std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Op
     const int first = price["ops"][0], second = price["ops"][1];
     if (areNeighbours ? !isAsked(price) : !price["fused"].get<bool>() || !isBetween(price, inside, inside)) continue;
     const bool fused = price["fused"];
-    const bool waits = price.value("waitsForRows", false);
-    const std::string none = waits ? "no plan does: beside a profile such a kernel is offered by its own rows alone, of which there are none, or none in the pinned layouts (weft profile)" : "no plan does";
+    const json why = price.value("whyNone", json());
+    const std::string none = why.is_null() ? "no plan does" : "no plan does: " + why.get<std::string>();
     const std::string loss = price["lossOfOther"].is_null() ? none : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
     text += fmt::format("{} and {} are {}; {} them: {}\n", names[size_t(first)].get<std::string>(),
                         names[size_t(second)].get<std::string>(), fused ? "fused" : "not fused",
