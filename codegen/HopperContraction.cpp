@@ -291,18 +291,20 @@ private:
   }
 
   void callSkeleton() {
-    const std::string plan = region.prologue ? fmt::format("MakingPlan<{}, {}, {}>", shape, tile, product.a.isMade) : fmt::format("Plan<{}, {}>", shape, tile);
+    const bool isMade = product.isAnyMade();
+    const std::string plan = isMade ? fmt::format("MakingPlan<{}, {}, {}>", shape, tile, product.a.isMade) : fmt::format("Plan<{}, {}>", shape, tile);
     program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::{}::sharedBytes == {})", plan, sharedBytes())));
-    const std::string making = region.prologue ? addPrologue() : "";
-    program.headers.push_back(region.prologue ? "weft/hopper_prologue.cuh" : "weft/hopper_contraction.cuh");
+    const std::string making = isMade ? addPrologue() : "";
+    program.headers.push_back(isMade ? "weft/hopper_prologue.cuh" : product.isScaled() ? "weft/hopper_scaled.cuh" : "weft/hopper_contraction.cuh");
     if (product.hasSeveralStrides()) program.headers.push_back("weft/hopper_strides.cuh");
     if (product.operandType == DType::tf32) program.headers.push_back("weft/hopper_tf32.cuh");
     if (!region.sums.empty()) program.headers.push_back("weft/hopper_sums.cuh");
     if (region.softmax) program.headers.push_back("weft/hopper_softmax.cuh");
     const std::string finish = addEpilogue();
     if (knobs.streams != 0) return callStreams(finish);
-    if (region.prologue) return callMade(making, finish);
+    if (isMade) return callMade(making, finish);
     const std::string sums = region.softmax ? softmaxText() : sumsText();
+    if (product.isScaled()) return callScaled(finish);
     program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), outputText(), sums, finish)));
@@ -318,6 +320,22 @@ private:
     program.body.push_back(evaluate(fmt::format("weft::hopper::streamedContraction<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape, tile,
                                                 hopperBlocks(product, knobs), tensors[product.a.input].text(), tensors[product.b.input].text(),
                                                 results[0].text(), partials, finish)));
+  }
+
+  /// With the factors of rows and runs of k. Neither sums nor a local softmax stand behind a prologue.
+  void callScaled(const std::string &finish) {
+    const PrologueInput &factors = region.prologue->inputs.at(0);
+    const PrologueStrides strides = prologueStrides(kernel, configuration, *region.prologue, factors).value();
+    StrideTexts stride(kernel, factors.value, configuration.inputs[factors.input], axes, tensors[factors.input].name, names, program.constants);
+    const std::string batch = stride(strides.batch), row = stride(strides.outer), run = stride(strides.k), name = names.claim("factorPlaces");
+    program.constants.push_back({"weft::hopper::FactorPlaces",
+                                 {{name, fmt::format("{{.batch = {}, .row = {}, .run = {}, .slices = {}}}", batch, row, run, factors.subVector / product.depth())}},
+                                 fmt::format("of {}", tensors[factors.input].name)});
+    const std::string scaling = fmt::format("weft::hopper::SliceFactors<{}>{{{}}}", name, tensors[factors.input].elements);
+    const std::string vectorOrNone = vector ? vectorText() : "weft::hopper::NoVectorOperand{}, ", output = second ? outputText() : "weft::hopper::NoPanelOutput{}, ";
+    program.body.push_back(evaluate(fmt::format("weft::hopper::scaledContraction<{}, {}, {}>({}, {}, {}, {}, {}, {}{}weft::hopper::NoSums{{}}, {})", elementsText(),
+                                                shape, tile, tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(), scaling,
+                                                panelText(), vectorOrNone, output, finish)));
   }
 
   /// The function that makes the operand; returns its name.

@@ -82,7 +82,7 @@ std::string narrowTileRefusal(const HopperProduct &product, const HopperContract
   if (sizeOf(product.operandType) != 2) return "narrow tiles multiply halves; 8-bit floats and tf32 take others";
   if (product.hasSeveralStrides()) return "narrow tiles take one stride along each group of axes: take others where there are several";
   if (!rows.isByEngine || !columns.isByEngine) return "narrow tiles take operands whose rows start at multiples of 16 bytes";
-  if (product.isAnyMade()) return "narrow tiles take operands as they are in memory";
+  if (product.isAnyMade() || product.isScaled()) return "narrow tiles take operands as they are in memory";
   if (!columns.isAlongK())
     return fmt::format("a narrow tile takes {} {} of an operand that lies along k", sides.columns, sides.isAlongM ? "columns" : "rows");
   if (!rows.isAlongK() && sides.rows < 64)
@@ -173,10 +173,28 @@ HopperProductAnswer productOf(const Kernel &kernel, const Configuration &configu
 
 }  // namespace
 
-/// Threads make an operand as they copy it, or the spare ones of a warpgroup that copies nothing else.
+namespace {
+
+/// Whether all that stands before the contraction is one factor for each row of the skeleton's A and run of whole slices of k.
+bool scalesSlices(const Kernel &kernel, const HopperProduct &product) {
+  if (!product.a.isMade || !product.a.isByEngine || !product.b.isByEngine || sizeOf(product.operandType) != 2) return false;
+  const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
+  return prologue && prologue->contraction == 1 && kernel.values[size_t(prologue->read)].dtype == kernel.values[size_t(prologue->made)].dtype &&
+         prologue->inputs.size() == 1 && prologue->inputs[0].subVector > 0 &&
+         prologue->inputs[0].subVector % product.depth() == 0;
+}
+
+}  // namespace
+
+/// Sums of products are scaled where an operand would be, threads make any other as they copy it, or the spare ones of a warpgroup that
+/// copies nothing else.
 HopperProductAnswer hopperProduct(const Kernel &kernel, const Configuration &configuration) {
   HopperProductAnswer answer = productOf(kernel, configuration, false);
   if (!answer.product) return answer;
+  if (scalesSlices(kernel, *answer.product)) {
+    answer.product->a.isMade = false, answer.product->a.isScaled = true;
+    return answer;
+  }
   const bool areAllByEngine = answer.product->a.isByEngine && answer.product->b.isByEngine;
   for (HopperOperand *operand : {&answer.product->a, &answer.product->b})
     if (operand->isMade) operand->isByEngine = areAllByEngine;
@@ -240,7 +258,8 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     if (std::string reason = sharersRefusal(product, knobs); !reason.empty()) return reason;
   if (knobs.streams != 0)
     if (std::string reason = streamRefusal(product, knobs, epilogueRegisters == 0); !reason.empty()) return reason;
-  if (product.isAnyMade() && (knobs.splits > 1 || knobs.streams != 0)) return "blocks share the k of a tile whose operand is made on load; one does";
+  if ((product.isAnyMade() || product.isScaled()) && (knobs.splits > 1 || knobs.streams != 0))
+    return "blocks share the k of a tile whose operand is made on load; one does";
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine || product.isAnyMade();
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
@@ -249,7 +268,9 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     return "ptxas serializes the products of ping-pong tiles of 64 x 128 beside threads that copy and make operands (C7514): take another tile";
   // As Plan::consumerRegisters in hopper_tiles.cuh; less where other warps join a consumer's sums (ContractionRegion.cpp). What products and stores hold beside the sums was found by building kernels.
   constexpr int ownRegisters = 24;
-  const int sums = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
+  constexpr int factorRegisters = 12;
+  const int ofTile = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
+  const int sums = product.isScaled() ? 2 * ofTile + factorRegisters : ofTile;  // of a slice, too
   const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
   if ((knobs.splits > 1 || knobs.streams != 0) && sums > 128)
     return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);

@@ -21,6 +21,7 @@ struct HopperOperand {
   bool isByEngine = true;  ///< whether the copy engine can load it: rows start at multiples of 16 bytes
   GroupFactors outerFactors = {}, kFactors = {}, batchFactors = {};  ///< empty where each group has one stride
   bool hasSeveralStrides() const { return !outerFactors.empty(); }
+  bool isScaled = false;   ///< of what is read, by one factor a row and run of whole slices of k: sums of products are scaled in its place
   bool isMade = false;     ///< of what is read, by ops before the contraction (kernel/ContractionPrologue.h); strides are those of what is read
   bool isAlongK() const { return k == 1; }
   /// Elements from a row to the next.
@@ -46,6 +47,7 @@ struct HopperProduct {
   /// Whether any of A, B and C has.
   bool hasSeveralStrides() const { return a.hasSeveralStrides() || b.hasSeveralStrides() || resultHasSeveralStrides(); }
   bool isAnyMade() const { return a.isMade || b.isMade; }
+  bool isScaled() const { return a.isScaled; }
   /// Elements of k in a slice, whose rows are 128 bytes: 64 of 16 bits, 128 of 8, 32 of tf32.
   int64_t depth() const { return 128 / sizeOf(operandType); }
 };

@@ -71,9 +71,15 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
   }
 }
 
+/// That the sums of a slice's products are added as they are; else SliceFactors (hopper_scaled.cuh).
+struct NoScaling {
+  static constexpr bool isScaled = false;
+};
+
 /// isServed: a thread of its own brings the panels that an epilogue reads (hopper_panels.cuh).
-template <typename Types, Product product, Tile tile, bool isServed = false, typename Finish>
-__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish) {
+template <typename Types, Product product, Tile tile, bool isServed = false, typename Finish, typename Scaling = NoScaling>
+__device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typename Types::C> c, int consumer, const Finish &finish,
+                                        const Scaling &scaling = {}) {
   using P = Plan<product, tile>;
   constexpr int bothConsumers = 2 * warpgroup;
   const bool isSpeaker = threadIdx.x % warpgroup == 0;
@@ -97,10 +103,15 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
     if constexpr (isServed)
       if (isSpeaker) freePanels(shared.panelsFree(consumer));
-    multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, tiles.firstRow, isSpeaker);
-    if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
-    waitForProducts<0>();
-    if (isSpeaker) leaveStage(shared, (place.stage + tile.stages - 1) % tile.stages);
+    if constexpr (Scaling::isScaled) {
+      scaling.template multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, panels, isSpeaker);
+      if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
+    } else {
+      multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, tiles.firstRow, isSpeaker);
+      if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
+      waitForProducts<0>();
+      if (isSpeaker) leaveStage(shared, (place.stage + tile.stages - 1) % tile.stages);
+    }
     if constexpr (tile.isPingPong) place.skip(P::slices);
     if constexpr (tile.splits > 1) joinParts(sums, parts);
     TotalsOfTile<product, tile, typename Finish::SumOutputs> totals;
@@ -113,10 +124,10 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
 
 /// The whole kernel of a T, or of Elements<A, B, C>; launched with Plan::threads and Plan::sharedBytes, at most as
 /// many blocks as tiles or multiprocessors, or a cluster for every tile.
-template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
-__device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,
-                                            const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
+template <typename T, Product product, Tile tile, typename Scaling, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
+__device__ __forceinline__ void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
+                                                  Tensor<typename ElementsOf<T>::C> c, const Scaling &scaling, const PanelInput &panel,
+                                                  const VectorInput &vector, const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   static_assert(sizeof(typename ElementsOf<T>::A) == product.operandBytes && sizeof(typename ElementsOf<T>::B) == product.operandBytes);
   static_assert(product.operandBytes == 2 || (product.a.isAlongK() && product.b.isAlongK()), "there are no other products of 8-bit floats");
@@ -155,7 +166,7 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
     if constexpr (tile.splits > 1) waitForCluster();
   } else {
     raiseRegisters<areSumsServed ? consumerRegistersBesideSums : P::consumerRegisters>();
-    consume<ElementsOf<T>, product, tile, isServed>(shared, c, role - 1, Out{panel, vector, output, sums, epilogue});
+    consume<ElementsOf<T>, product, tile, isServed>(shared, c, role - 1, Out{panel, vector, output, sums, epilogue}, scaling);
   }
   if constexpr (tile.sharers > 1) {  // others still write here and arrive here
     __syncwarp();
@@ -169,7 +180,13 @@ __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>:
 
 namespace weft::hopper {
 
-/// The same where nothing is summed, where no second tensor is made, and where no vector is read either.
+/// The same where no operand is scaled, where nothing is summed, where no second tensor is made, and where no vector is read either.
+template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
+__device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
+                                            Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,
+                                            const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
+  scaledContraction<T, product, tile>(a, b, c, NoScaling{}, panel, vector, output, sums, epilogue);
+}
 template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename Epilogue>
 __device__ __forceinline__ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
                                             Tensor<typename ElementsOf<T>::C> c, const PanelInput &panel, const VectorInput &vector,

@@ -61,6 +61,12 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
   const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
   if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, magnitude, squares);
   if (isTf32(op)) error += tf32SumError(total, magnitude, squares);
+  for (const int value : op.operands) {
+    // Sums may be scaled in the place of the operand, which is not rounded then: half a unit of it either way.
+    const auto maker = std::ranges::find_if(kernel.body, [&](const BodyOp &other) { return other.results[0] == value; });
+    if (maker != kernel.body.end() && maker->name == "global_scaling")
+      error += roundingError(kernel.values[size_t(value)].dtype, 1.0) * std::min(magnitude, std::abs(total) + 2 * std::sqrt(squares));
+  }
   const double scale = number(op, "scale", 1);
   return {.value = total * scale,
           .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};

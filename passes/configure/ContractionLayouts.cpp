@@ -154,13 +154,13 @@ namespace {
 
 using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &, const Groups &, std::set<LayoutTuple> &)>;
 
-/// The axes of what a local softmax has of sub-vectors: as C's, sub-vector after sub-vector, so that neighbouring rows are neighbours.
-std::vector<int> subVectorOrder(const Kernel &kernel, const EpilogueSoftmax &softmax, const Groups &groups, std::vector<int> order) {
-  const bool isOfN = softmax.role == EpilogueRole::n;
-  const std::vector<int> &divided = groups[isOfN ? nGroup : mGroup], &rows = groups[isOfN ? mGroup : nGroup];
+/// The axes of what there is of sub-vectors along one group: as those of the tensor that they divide, sub-vector after sub-vector, so that
+/// neighbouring rows are neighbours.
+std::vector<int> subVectorOrder(const Kernel &kernel, int subVectorAxis, const std::vector<int> &divided, const std::vector<int> &rows,
+                                std::vector<int> order) {
   std::erase_if(order, [&](int axis) { return std::ranges::find(divided, axis) != divided.end(); });
   const auto isOfRows = [&](int axis) { return kernel.axes[size_t(axis)].extent > 1 && std::ranges::find(rows, axis) != rows.end(); };
-  order.insert(std::ranges::find_if(order, isOfRows), softmax.subVectorAxis);
+  order.insert(std::ranges::find_if(order, isOfRows), subVectorAxis);
   return order;
 }
 
@@ -183,14 +183,28 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
     }
     if (recognised.region && recognised.region->softmax) {
       const EpilogueSoftmax &softmax = *recognised.region->softmax;
-      const std::vector<int> orderOfSubVectors = subVectorOrder(kernel, softmax, contractionGroups(kernel, values), order);
+      const Groups groups = contractionGroups(kernel, values);
+      const bool isOfN = softmax.role == EpilogueRole::n;
+      const std::vector<int> &divided = groups[isOfN ? nGroup : mGroup], &rows = groups[isOfN ? mGroup : nGroup];
+      const std::vector<int> orderOfSubVectors = subVectorOrder(kernel, softmax.subVectorAxis, divided, rows, order);
       for (const size_t output : {softmax.maxima, softmax.sums})
         operands[kernel.inputs.size() + output] = layoutAlong(kernel, kernel.outputs[output], orderOfSubVectors);
     }
     // Kernel operands may stand in another order than the einsum's.
     operands[inputs.a] = tuple[0];
     operands[inputs.b] = tuple[1];
-    result.push_back(std::move(operands));
+    result.push_back(operands);
+    if (!prologue) continue;
+    // Factors of sub-vectors also with neighbouring rows as neighbours.
+    const Groups groups = contractionGroups(kernel, values);
+    for (const PrologueInput &input : prologue->inputs) {
+      if (input.subVector == 0) continue;
+      const std::vector<int> orderOfRead = axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
+      const std::vector<int> &rows = groups[prologue->isOfA ? mGroup : nGroup];
+      const std::vector<int> ordered = subVectorOrder(kernel, input.subVectorAxis, groups[kGroup], rows, orderOfRead);
+      operands[input.input] = layoutAlong(kernel, input.value, ordered);
+    }
+    if (operands != result.back()) result.push_back(std::move(operands));
   }
   return result;
 }

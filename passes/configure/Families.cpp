@@ -1,6 +1,7 @@
 // The table of kernel families, and enumeration over it.
 #include "passes/configure/Families.h"
 
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "passes/configure/Family.h"
@@ -97,6 +98,12 @@ bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &kno
     if (!answer.product || !hopperTileRefusal(*answer.product, *hopper, 0).empty()) return false;
     const int64_t bytes = sizeOf(answer.product->operandType);
     return answer.product->a.straddlesSectors(bytes) || answer.product->b.straddlesSectors(bytes);
+  }
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs); hopper && contractionIndex(kernel).value_or(0) > 0) {
+    // Whether sums of products are scaled or an operand is made on load depends on the layouts, and what fits registers on that.
+    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
+    const ContractionRegionAnswer recognised = contractionRegion(kernel);
+    return answer.product && recognised.region && hopperTileRefusal(*answer.product, *hopper, epilogueRegisters(kernel, *recognised.region)).empty();
   }
   if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
     if (transpose->vectorWidth == 1) return true;

@@ -138,6 +138,38 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
   checkAll("hopper_softmax", subjects);
 }
 
+/// Rows that end inside of a tile, runs of one slice and of two, short last ones; factors of rows that no tile has are not read.
+TEST_CASE("kernels of sm_90a scale the sums of products in the place of an operand") {
+  using enum HopperSchedule;
+  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
+                                              {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1}};
+  const samples::PrologueExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 64}, {.b = 1, .h = 3, .j = 20, .k = 328, .p = 40}};
+  std::vector<HopperSubject> subjects;
+  for (const samples::PrologueExtents &extents : several)
+    for (const DType type : {DType::f16, DType::bf16})
+      for (const Kernel &kernel : samples::scaledSlices(extents, type))
+        for (const LayoutTuple &tuple : contractionTuples(kernel))
+          for (const HopperContractionKnobs &tile : tiles) {
+            HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tile)};
+            const auto product = hopperProduct(kernel, subject.configuration).product;
+            if (!product || !product->isScaled() || !hopperRefusal(kernel, subject.configuration, tile, findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+            subject.emitted = emit(kernel, subject.configuration, "sm_90a");
+            CHECK_THAT(subject.emitted.text, Catch::Contains("weft::hopper::SliceFactors<factorPlaces>"));
+            subjects.push_back(std::move(subject));
+          }
+  // Every third: the others differ in where v and C lie alone.
+  std::vector<HopperSubject> some;
+  for (size_t n = 0; n < subjects.size(); n += 3) some.push_back(subjects[n]);
+  CHECK(some.size() > 30);
+  std::vector<emulate::Source> sources;
+  for (const HopperSubject &subject : some) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary library("hopper_scaled", sources);
+  for (size_t i = 0; i < some.size(); ++i) {
+    INFO(some[i].kernel.name << ", " << describe(some[i].kernel, some[i].configuration.knobs) << "\n" << some[i].emitted.readable);
+    checkHopper(some[i], library.kernel(i));
+  }
+}
+
 /// Tiles of every width along either side of C, clipped and whole, C contiguous along either of its axes, one block and four for the k of a
 /// tile, members of a batch. Every tensor ends where memory that may be read does.
 TEST_CASE("narrow tiles of sm_90a read and store beside their sums what their ops say") {

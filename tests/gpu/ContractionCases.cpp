@@ -320,7 +320,9 @@ void addPrologues(Collector &collect) {
   };
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : several) {
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype)) {
+      std::vector<Kernel> kernels = samples::madeContractions(extents, dtype);
+      for (Kernel &kernel : samples::scaledSlices(extents, dtype)) kernels.push_back(std::move(kernel));  // sums of products are scaled in some layouts
+      for (const Kernel &kernel : kernels) {
         const std::vector<Configuration> drawn = collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 12 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue", kernel, dtype, drawn[n]);

@@ -373,6 +373,16 @@ TEST_CASE("operands that are made on load, on sm_90a: every tile, both operands,
   batch.buildAndCheck(100, 1);
 }
 
+TEST_CASE("products that are scaled in the place of an operand, on sm_90a: every tile, results in both orders") {
+  Batch batch;
+  std::set<std::string> tiles;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const samples::PrologueExtents &extents : {samples::PrologueExtents{.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, {.b = 2, .h = 3, .j = 1000, .k = 200, .p = 264}})
+      for (const Kernel &kernel : samples::scaledSlices(extents, dtype)) addEachTile(batch, kernel, tiles);
+  CHECK(tiles.size() >= 4);
+  batch.buildAndCheck(20, 1);
+}
+
 TEST_CASE("operands that are made on load, from sm_80 on") {
   Batch batch;
   const samples::PrologueExtents large{.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072}, odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};

@@ -70,11 +70,18 @@ inline Kernel scaledContext(const PrologueExtents &e, DType type) {
   return made.build(made.contract(made.map("mul", "{0} * {1}", {x, inverse}, "prob", "hbjk"), v, "hbjk,phbk->phbj", "k"));
 }
 /// The same by sub-vectors, with the values as the contraction's first operand.
-inline Kernel recomposedContext(const PrologueExtents &e, DType type) {
-  constexpr int64_t tile = 32;
+inline Kernel recomposedContext(const PrologueExtents &e, DType type, int64_t tile = 32) {
   MadeContraction made("recomposed_context", {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + tile - 1) / tile}, {'p', e.p}}, type);
   const int x = made.input("exponentials", "hbjk"), factors = made.input("factors", "hbjn", DType::f32), v = made.input("v", "phbk");
   return made.build(made.contract(v, made.globalScaling(x, factors, "hbjk", tile), "phbk,hbjk->phbj", "k"));
+}
+/// Sub-vectors of whole slices, so that sums of products are scaled where the rows are the first operand's; with a bias, too.
+inline std::vector<Kernel> scaledSlices(const PrologueExtents &e, DType type) {
+  const int64_t tile = e.k > 256 ? 128 : 64;
+  MadeContraction first("recomposed_first", {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + tile - 1) / tile}, {'p', e.p}}, type);
+  const int x = first.input("exponentials", "hbjk"), factors = first.input("factors", "hbjn", DType::f32), v = first.input("v", "phbk"), bias = first.input("bias", "p");
+  const int c = first.contract(first.globalScaling(x, factors, "hbjk", tile), v, "hbjk,phbk->hbjp", "k", 0.5);
+  return {recomposedContext(e, type, tile), first.build(first.map("bias", "{0} + {1}", {c, bias}, "biased", "hbjp"))};
 }
 /// Of another width in memory, with one scale for all.
 inline Kernel castProjection(const PrologueExtents &e, DType type, DType stored) {

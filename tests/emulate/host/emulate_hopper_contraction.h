@@ -13,18 +13,23 @@ template <typename T> requires std::is_same_v<decltype(Tensor<const T>::map), co
   return tensor.map ? reinterpret_cast<const T *>(emulatedMap(tensor.map).start) : tensor.elements;
 }
 
-/// One sum of products; zero out of bounds, as the copy engine brings zeros.
-template <Product product, typename A, typename B> float sumAt(const A *a, const B *b, int batch, int row, int column) {
+struct NoScaling {
+  static constexpr bool isScaled = false;
+};
+
+/// One sum of products; zero out of bounds, as the copy engine brings zeros. factorOf(k): of what A has there.
+template <Product product, typename A, typename B, typename Factor>
+float sumAt(const A *a, const B *b, int batch, int row, int column, const Factor &factorOf) {
   float sum = 0;
   if (row >= product.m || column >= product.n) return sum;
   for (int k = 0; k < product.k; ++k)
-    sum += widen(a[batch * product.a.batch + row * product.a.outer + k * product.a.k]) * widen(b[batch * product.b.batch + column * product.b.outer + k * product.b.k]);
+    sum += factorOf(k) * widen(a[batch * product.a.batch + row * product.a.outer + k * product.a.k]) * widen(b[batch * product.b.batch + column * product.b.outer + k * product.b.k]);
   return sum;
 }
 
-template <typename T, Product product, Tile tile, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
-void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
-                 const PanelInput &panel, const VectorInput &vector, const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
+template <typename T, Product product, Tile tile, typename Scaling, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
+void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
+                 const Scaling &scaling, const PanelInput &panel, const VectorInput &vector, const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
   static_assert(tile.splits == 1, "clusters are not emulated");
@@ -43,9 +48,17 @@ void contraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typenam
     if constexpr (!areRows) sumsOfSlices<product, tile>(own, shared, a, b, panels);  // emulate_hopper_strides.h
     else for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
       const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
+      const auto factorOf = [&](int k) {
+        if constexpr (!Scaling::isScaled) return 1.0f;
+        else {
+          typename Scaling::template OfRows<product, tile> factors(scaling.elements, panels);
+          factors.load(k / P::tileK);
+          return factors.of[block][rowInFragment(e) / 8];
+        }
+      };
       own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch,
                                          panels.at.m + panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
-                                         panels.at.n + place / 8 * 16 + lane % 4 * 2 + columnInFragment(e));
+                                         panels.at.n + place / 8 * 16 + lane % 4 * 2 + columnInFragment(e), factorOf);
     }
     TotalsOfTile<product, tile, SumOutputs> totals;
     storeSums(own, c, panels, staging, vectorOfTile, totals, finish);
