@@ -46,6 +46,7 @@ std::vector<Problem> problems(DType dtype) {
   for (const Extents &extents : attentions) {
     all.push_back(problemOf(samples::scaledContext(extents, dtype)));
     all.push_back(problemOf(samples::recomposedContext(extents, dtype)));
+    all.push_back(problemOf(samples::recomposedRows(extents, dtype, 64, false)));  // whose sums of products are scaled
   }
   for (const Extents &extents : projections) {
     all.push_back(problemOf(samples::normalizedProjection(extents, dtype)));

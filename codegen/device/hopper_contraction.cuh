@@ -74,6 +74,9 @@ __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<p
 /// That the sums of a slice's products are added as they are; else SliceFactors (hopper_scaled.cuh).
 struct NoScaling {
   static constexpr bool isScaled = false;
+  template <Product product, Tile tile> struct OfRows {
+    __device__ __forceinline__ OfRows(const NoScaling &, const Panels<product, tile> &) {}
+  };
 };
 
 /// isServed: a thread of its own brings the panels that an epilogue reads (hopper_panels.cuh).
@@ -99,12 +102,13 @@ __device__ __forceinline__ void consume(Shared<product, tile> shared, Tensor<typ
     VectorOfTile<product, tile, typename Finish::VectorInput> vector;
     vector.load(finish.vector, panels);
     if (tile.splits > 1 && isSpeaker) expectParts(parts);
+    typename Scaling::template OfRows<product, tile> factors(scaling, panels);
     Sums<product, tile> sums;
     if constexpr (tile.isPingPong) synchronize(turnOf + consumer, bothConsumers);
     if constexpr (isServed)
       if (isSpeaker) freePanels(shared.panelsFree(consumer));
     if constexpr (Scaling::isScaled) {
-      scaling.template multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, panels, isSpeaker);
+      Scaling::template multiplyTile<typename Types::A, typename Types::B>(sums, shared, place, factors, tiles.firstRow, isSpeaker);
       if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(turnOf + (1 - consumer), bothConsumers);
     } else {
       multiplyTile<product, tile, typename Types::A, typename Types::B>(sums, shared, place, tiles.firstRow, isSpeaker);

@@ -17,38 +17,50 @@ template <FactorPlaces places> struct SliceFactors {
   static constexpr bool isScaled = true;
   const float *elements;
 
-  /// Of a lane's rows of every block of 64.
+  /// Of a lane's rows of every block of 64, for a few slices ahead: what comes from L2 takes longer than a slice's products.
   template <Product product, Tile tile> struct OfRows {
-    static constexpr int rowBlocks = Plan<product, tile>::rowBlocks;
+    using P = Plan<product, tile>;
+    static constexpr int rowBlocks = P::rowBlocks, ahead = 4;
     const float *from[rowBlocks][2];
-    float of[rowBlocks][2];
-    __device__ __forceinline__ OfRows(const float *elements, const Panels<product, tile> &panels) {
+    float of[ahead][rowBlocks][2];  // of the next slices, in their order
+    __device__ __forceinline__ OfRows(const SliceFactors &factors, const Panels<product, tile> &panels) {
 #pragma unroll
       for (int block = 0; block < rowBlocks; ++block)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const int row = panels.at.m + panels.firstRow + block * 64 + threadIdx.x % warpgroup / 32 * 16 + threadIdx.x % 32 / 4 + half * 8;
-          from[block][half] = elements + panels.at.batch * places.batch + atMost(row, product.m - 1) * places.row;
+          from[block][half] = factors.elements + panels.at.batch * places.batch + atMost(row, product.m - 1) * places.row;
         }
+#pragma unroll
+      for (int slice = 0; slice < ahead; ++slice) load(slice, slice);
     }
-    __device__ __forceinline__ void load(int slice) {
+    __device__ __forceinline__ void load(int place, int slice) {
+      const Offset run = smaller(slice, P::slices - 1) / places.slices;
 #pragma unroll
       for (int block = 0; block < rowBlocks; ++block)
 #pragma unroll
-        for (int half = 0; half < 2; ++half) of[block][half] = loadOne(from[block][half] + slice / places.slices * places.run);
+        for (int half = 0; half < 2; ++half) of[place][block][half] = loadOne(from[block][half] + run * places.run);
+    }
+    /// Makes place for the factors behind the last that it has, and asks for them. `slice`: whose were the first.
+    __device__ __forceinline__ void advance(int slice) {
+#pragma unroll
+      for (int place = 1; place < ahead; ++place)
+#pragma unroll
+        for (int block = 0; block < rowBlocks; ++block)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) of[place - 1][block][half] = of[place][block][half];
+      load(ahead - 1, slice + ahead);
     }
   };
 
 #if !defined(WEFT_EMULATE)
   /// As multiplyTile of the plain skeleton; all stages have been handed back when it returns.
-  template <Product product, Tile tile, typename A, typename B>
-  __device__ __forceinline__ void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared, RingPlace<tile.stages> &place,
-                                               const Panels<product, tile> &panels, bool isSpeaker) const {
+  template <typename A, typename B, Product product, Tile tile>
+  __device__ __forceinline__ static void multiplyTile(Sums<product, tile> &sums, Shared<product, tile> shared, RingPlace<tile.stages> &place,
+                                                      OfRows<product, tile> &factors, int firstRow, bool isSpeaker) {
     using P = Plan<product, tile>;
     static_assert(tile.splits == 1, "slices of a whole tile");
     constexpr int stepA = product.a.isAlongK() ? 32 : 16 * rowBytes, stepB = product.b.isAlongK() ? 32 : 16 * rowBytes;
-    OfRows<product, tile> next(elements, panels);
-    next.load(0);
 #pragma unroll
     for (int block = 0; block < P::rowBlocks; ++block)
 #pragma unroll
@@ -56,7 +68,7 @@ template <FactorPlaces places> struct SliceFactors {
 #pragma unroll 1
     for (int slice = 0; slice < P::slices; ++slice) {
       wait(shared.full(place.stage), place.parity);
-      const unsigned long long a = describeOperand(shared.a(place.stage) + panels.firstRow * rowBytes, panelBytes);
+      const unsigned long long a = describeOperand(shared.a(place.stage) + firstRow * rowBytes, panelBytes);
       const unsigned long long b = describeOperand(shared.b(place.stage), panelBytes);
       Sums<product, tile> part;
       fenceProducts();
@@ -68,8 +80,8 @@ template <FactorPlaces places> struct SliceFactors {
       commitProducts();
       float factor[P::rowBlocks][2];
 #pragma unroll
-      for (int block = 0; block < P::rowBlocks; ++block) factor[block][0] = next.of[block][0], factor[block][1] = next.of[block][1];
-      if (slice + 1 < P::slices) next.load(slice + 1);  // on its way while products are
+      for (int block = 0; block < P::rowBlocks; ++block) factor[block][0] = factors.of[0][block][0], factor[block][1] = factors.of[0][block][1];
+      factors.advance(slice);
       waitForProducts<0>();
       if (isSpeaker) leaveStage(shared, place.stage);
       place.advance();

@@ -75,13 +75,18 @@ inline Kernel recomposedContext(const PrologueExtents &e, DType type, int64_t ti
   const int x = made.input("exponentials", "hbjk"), factors = made.input("factors", "hbjn", DType::f32), v = made.input("v", "phbk");
   return made.build(made.contract(v, made.globalScaling(x, factors, "hbjk", tile), "phbk,hbjk->phbj", "k"));
 }
-/// Sub-vectors of whole slices, so that sums of products are scaled where the rows are the first operand's; with a bias, too.
+/// With the exponentials as the contraction's first operand, and a bias behind it.
+inline Kernel recomposedRows(const PrologueExtents &e, DType type, int64_t tile, bool hasBias) {
+  MadeContraction made("recomposed_rows", {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + tile - 1) / tile}, {'p', e.p}}, type);
+  const int x = made.input("exponentials", "hbjk"), factors = made.input("factors", "hbjn", DType::f32), v = made.input("v", "phbk");
+  const int bias = hasBias ? made.input("bias", "p") : -1;
+  const int c = made.contract(made.globalScaling(x, factors, "hbjk", tile), v, "hbjk,phbk->hbjp", "k", 0.5);
+  return made.build(hasBias ? made.map("bias", "{0} + {1}", {c, bias}, "biased", "hbjp") : c);
+}
+/// Sub-vectors of whole slices, so that sums of products are scaled where the rows are those of the result.
 inline std::vector<Kernel> scaledSlices(const PrologueExtents &e, DType type) {
   const int64_t tile = e.k > 256 ? 128 : 64;
-  MadeContraction first("recomposed_first", {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + tile - 1) / tile}, {'p', e.p}}, type);
-  const int x = first.input("exponentials", "hbjk"), factors = first.input("factors", "hbjn", DType::f32), v = first.input("v", "phbk"), bias = first.input("bias", "p");
-  const int c = first.contract(first.globalScaling(x, factors, "hbjk", tile), v, "hbjk,phbk->hbjp", "k", 0.5);
-  return {recomposedContext(e, type, tile), first.build(first.map("bias", "{0} + {1}", {c, bias}, "biased", "hbjp"))};
+  return {recomposedContext(e, type, tile), recomposedRows(e, type, tile, true)};
 }
 /// Of another width in memory, with one scale for all.
 inline Kernel castProjection(const PrologueExtents &e, DType type, DType stored) {

@@ -15,6 +15,9 @@ template <typename T> requires std::is_same_v<decltype(Tensor<const T>::map), co
 
 struct NoScaling {
   static constexpr bool isScaled = false;
+  template <Product product, Tile tile> struct OfRows {
+    OfRows(const NoScaling &, const Panels<product, tile> &) {}
+  };
 };
 
 /// One sum of products; zero out of bounds, as the copy engine brings zeros. factorOf(k): of what A has there.
@@ -48,12 +51,12 @@ void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const t
     if constexpr (!areRows) sumsOfSlices<product, tile>(own, shared, a, b, panels);  // emulate_hopper_strides.h
     else for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
       const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
-      const auto factorOf = [&](int k) {
+      [[maybe_unused]] typename Scaling::template OfRows<product, tile> factors(scaling, panels);
+      const auto factorOf = [&](int k) {  // of one after the other
         if constexpr (!Scaling::isScaled) return 1.0f;
         else {
-          typename Scaling::template OfRows<product, tile> factors(scaling.elements, panels);
-          factors.load(k / P::tileK);
-          return factors.of[block][rowInFragment(e) / 8];
+          if (k > 0 && k % P::tileK == 0) factors.advance(k / P::tileK - 1);
+          return factors.of[0][block][rowInFragment(e) / 8];
         }
       };
       own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch,
