@@ -268,9 +268,10 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
     return "ptxas serializes the products of ping-pong tiles of 64 x 128 beside threads that copy and make operands (C7514): take another tile";
   // As Plan::consumerRegisters in hopper_tiles.cuh; less where other warps join a consumer's sums (ContractionRegion.cpp). What products and stores hold beside the sums was found by building kernels.
   constexpr int ownRegisters = 24;
-  constexpr int factorRegisters = 12;
-  const int ofTile = (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128;
-  const int sums = product.isScaled() ? 2 * ofTile + factorRegisters : ofTile;  // of a slice, too
+  const int rows = knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2, ofTile = rows * knobs.tileN / 128;
+  // Those of a slice, too, and factors of a lane's rows for some slices ahead, as OfRows::ahead in hopper_scaled.cuh, with their addresses.
+  const int ahead = ofTile <= 64 ? knobs.stages + 2 : 4, factors = rows / 64 * (2 * ahead + 4);
+  const int sums = product.isScaled() ? 2 * ofTile + factors : ofTile;
   const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
   if ((knobs.splits > 1 || knobs.streams != 0) && sums > 128)
     return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);

@@ -17,10 +17,11 @@ template <FactorPlaces places> struct SliceFactors {
   static constexpr bool isScaled = true;
   const float *elements;
 
-  /// Of a lane's rows of every block of 64, for a few slices ahead: what comes from L2 takes longer than a slice's products.
+  /// Of a lane's rows of every block of 64, for slices ahead: what a thread asks for comes behind all slices that are on their way, so for
+  /// more of them than the ring has, where registers allow.
   template <Product product, Tile tile> struct OfRows {
     using P = Plan<product, tile>;
-    static constexpr int rowBlocks = P::rowBlocks, ahead = 4;
+    static constexpr int rowBlocks = P::rowBlocks, ahead = P::sums <= 64 ? tile.stages + 2 : 4;
     const float *from[rowBlocks][2];
     float of[ahead][rowBlocks][2];  // of the next slices, in their order
     __device__ __forceinline__ OfRows(const SliceFactors &factors, const Panels<product, tile> &panels) {

@@ -9,6 +9,7 @@
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
 #include "passes/configure/Gaps.h"
 #include "tests/unit/SamplePrologues.h"
 
@@ -300,6 +301,46 @@ TEST_CASE("who makes the operand of sm_90a: the copy engine's slices are rewritt
   CHECK(hopperTileRefusal(aligned, tile, 0).empty());
   CHECK(hopperTileRefusal(aligned, split, 0) == "blocks share the k of a tile whose operand is made on load; one does");
   CHECK(hopperTileRefusal(aligned, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
+}
+
+TEST_CASE("sums of products are scaled in the place of an operand: rows of the skeleton's A, runs of whole slices, nothing else before") {
+  const auto productOf = [](const Kernel &kernel, bool isSwapped) {
+    Configuration configuration = rowMajorConfiguration(kernel, HopperContractionKnobs{});
+    if (isSwapped) std::ranges::swap(configuration.outputs[0].order[2], configuration.outputs[0].order[3]);
+    return hopperProduct(kernel, configuration).product.value();
+  };
+  const PrologueExtents extents{.b = 2, .h = 2, .j = 72, .k = 192, .p = 64};
+  const HopperProduct rows = productOf(recomposedRows(extents, DType::f16, 64, true), false);
+  CHECK((rows.isScaled() && !rows.isAnyMade() && !rows.isSwapped));
+  CHECK(productOf(recomposedRows(extents, DType::bf16, 128, false), false).isScaled());  // runs of two slices, the last one short
+  // The result contiguous along the rows of the scaled operand: the skeleton's A is the other one.
+  CHECK((productOf(recomposedRows(extents, DType::f16, 64, true), true).isAnyMade()));
+  for (const Kernel &made : {recomposedRows(extents, DType::f16, 32, true), recomposedRows({.b = 2, .h = 2, .j = 72, .k = 196, .p = 64}, DType::f16, 64, true),
+                             scaledContext(extents, DType::f16)}) {
+    INFO(made.name);
+    const HopperProduct product = productOf(made, false);
+    CHECK((product.isAnyMade() && !product.isScaled()));
+  }
+  MadeContraction longer("longer", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}}, DType::f16);
+  const int x = longer.input("x", "hbjk"), factors = longer.input("factors", "hbjn", DType::f32), v = longer.input("v", "phbk");
+  const int doubled = longer.map("scale", "2.0f * {0}", {longer.globalScaling(x, factors, "hbjk", 64)}, "doubled", "hbjk");
+  CHECK(productOf(longer.build(longer.contract(doubled, v, "hbjk,phbk->hbjp", "k")), false).isAnyMade());
+
+  HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 64, .stages = 8};
+  CHECK(hopperTileRefusal(rows, tile, 0).empty());
+  tile.splits = 2;
+  CHECK(hopperTileRefusal(rows, tile, 0) == "blocks share the k of a tile whose operand is made on load; one does");
+  CHECK(hopperTileRefusal(rows, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
+  CHECK_THAT(hopperTileRefusal(rows, {.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4}, 0),
+             Catch::StartsWith("280 sums a thread and 0 registers of the epilogue"));
+}
+
+TEST_CASE("factors of sub-vectors lie in the order of the operand, or row beside row") {
+  const Kernel kernel = recomposedRows({}, DType::f16, 64, false);
+  std::set<std::vector<int>> orders;
+  for (const LayoutTuple &tuple : contractionTuples(kernel))
+    if (tuple[0] == rowMajor(4)) orders.insert(tuple[1].order);
+  CHECK(orders == std::set<std::vector<int>>{{0, 1, 2, 3}, {0, 1, 3, 2}});
 }
 
 TEST_CASE("an operand that is made on load has one stride along each group of axes") {

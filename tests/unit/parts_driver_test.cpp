@@ -5,6 +5,8 @@
 #include "passes/configure/Families.h"
 #include "runtime/PlanMemory.h"
 #include "tests/unit/SampleKernels.h"
+#include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleSoftmaxes.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PartsSpace.h"
@@ -30,20 +32,9 @@ std::map<char, int64_t> only(const std::string &letters) {
   return some;
 }
 
-/// q k -> scores -> softmax -> with v -> out -> relu -> y, row-major.
-class Attention {
+/// Kernels with any configuration each, on tensors that are row-major unless said.
+class HandMadePlan {
 public:
-  explicit Attention(const CostModel &prices) : prices(prices) {
-    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"), v = tensor("v", "bhkw", "argument");
-    const int scores = tensor("scores", "bhjk", "temporary"), weights = tensor("weights", "bhjk", "temporary");
-    const int out = tensor("out", "bhjw", "temporary"), y = tensor("y", "bhjw", "result");
-    add(samples::contractKernel(only("bhjkp"), "bhjp", "bhkp", "bhjk"), {q, k}, scores);
-    add(samples::softmaxKernel(only("bhjk"), "bhjk"), {scores}, weights);
-    add(samples::contractKernel(only("bhjkw"), "bhjk", "bhkw", "bhjw"), {weights, v}, out);
-    add(samples::reluKernel(only("bhjw"), "bhjw"), {out}, y);
-    viewOf.assign(planned.plan.tensors.size(), -1);
-  }
-
   /// Packed and checked. Returns the workspace.
   int64_t finish() {
     assignBuffers(planned.plan, viewOf, std::vector<std::vector<int>>(planned.kernels.size()));
@@ -55,43 +46,88 @@ public:
   PlannedKernels planned;
   std::vector<int> viewOf;
 
-private:
-  int tensor(const std::string &name, const std::string &letters, const std::string &role) {
-    PlanTensor tensor{.name = name, .logical = name, .dtype = "f16", .axes = {}, .extents = {}, .order = {}, .strides = {}, .role = role, .buffer = -1,
-                      .offset = 0, .bytes = 2};
+protected:
+  explicit HandMadePlan(const CostModel &prices, const std::map<char, int64_t> &sizes) : prices(prices), sizes(sizes) {}
+  int tensor(const std::string &name, const std::string &letters, const std::string &role, const std::string &dtype = "f16", std::string order = "") {
+    if (order.empty()) order = letters;  // slowest first
+    PlanTensor tensor{.name = name, .logical = name, .dtype = dtype, .axes = {}, .extents = {}, .order = {}, .strides = {}, .role = role, .buffer = -1,
+                      .offset = 0, .bytes = dtype == "f32" ? 4 : 2};
     for (const char letter : letters) {
       tensor.axes.emplace_back(1, letter);
-      tensor.order.push_back(int(tensor.extents.size()));
-      tensor.extents.push_back(extents.at(letter));
-      tensor.bytes *= extents.at(letter);
+      tensor.order.push_back(int(letters.find(order[tensor.extents.size()])));
+      tensor.extents.push_back(sizes.at(letter));
+      tensor.bytes *= sizes.at(letter);
     }
-    tensor.strides = stridesOf(rowMajor(letters.size()), tensor.extents);
+    tensor.strides = stridesOf(Layout{.order = tensor.order}, tensor.extents);
     planned.plan.tensors.push_back(tensor);
     return int(planned.plan.tensors.size()) - 1;
   }
 
-  void add(Kernel kernel, const std::vector<int> &inputs, int output) {
+  void add(Kernel kernel, const std::vector<int> &inputs, const std::vector<int> &outputs) {
     PlanKernel entry;
     entry.name = kernel.name = fmt::format("k{}", planned.kernels.size());
     entry.inputs = inputs;
-    entry.outputs = {output};
+    entry.outputs = outputs;
     entry.inputLayouts.assign(inputs.size(), "-");
-    entry.outputLayouts = {"-"};
+    entry.outputLayouts.assign(outputs.size(), "-");
     ChosenKernel chosen{.kernel = kernel, .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
     LayoutConstraints constraints;
-    for (const int input : inputs) constraints.inputs.emplace_back(rowMajor(planned.plan.tensors[size_t(input)].extents.size()));
-    constraints.outputs.emplace_back(rowMajor(planned.plan.tensors[size_t(output)].extents.size()));
+    for (const int input : inputs) constraints.inputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(input)].order});
+    for (const int output : outputs) constraints.outputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(output)].order});
     forEachConfiguration(kernel, prices.device(), constraints, [&](const Configuration &candidate) {
       chosen.configuration = candidate;
       return false;
     });
+    REQUIRE(chosen.configuration.outputs.size() == outputs.size());
     entry.family = familyOf(chosen.configuration.knobs);
     entry.knobs = toJson(chosen.configuration.knobs, kernel);
     planned.plan.kernels.push_back(std::move(entry));
     planned.kernels.push_back(std::move(chosen));
   }
 
+private:
   const CostModel &prices;
+  const std::map<char, int64_t> sizes;
+};
+
+/// q k -> scores -> softmax -> with v -> out -> relu -> y.
+class Attention : public HandMadePlan {
+public:
+  explicit Attention(const CostModel &prices) : HandMadePlan(prices, extents) {
+    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"), v = tensor("v", "bhkw", "argument");
+    const int scores = tensor("scores", "bhjk", "temporary"), weights = tensor("weights", "bhjk", "temporary");
+    const int out = tensor("out", "bhjw", "temporary"), y = tensor("y", "bhjw", "result");
+    add(samples::contractKernel(only("bhjkp"), "bhjp", "bhkp", "bhjk"), {q, k}, {scores});
+    add(samples::softmaxKernel(only("bhjk"), "bhjk"), {scores}, {weights});
+    add(samples::contractKernel(only("bhjkw"), "bhjk", "bhkw", "bhjw"), {weights, v}, {out});
+    add(samples::reluKernel(only("bhjw"), "bhjw"), {out}, {y});
+    viewOf.assign(planned.plan.tensors.size(), -1);
+  }
+};
+
+/// The same with a softmax in sub-vectors of 64 keys: q k -> exponentials, maxima, sums -> factors -> scaled, with v -> out -> relu -> y.
+class DecomposedAttention : public HandMadePlan {
+public:
+  explicit DecomposedAttention(const CostModel &prices) : HandMadePlan(prices, decomposed) {
+    const samples::ScoreExtents scores{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64, .length = 64};
+    const int q = tensor("q", "phbj", "argument"), k = tensor("k", "phbk", "argument"), v = tensor("v", "phbk", "argument");
+    const int exponentials = tensor("exponentials", "hbjk", "temporary"), maxima = tensor("maxima", "hbjn", "temporary", "f32", "hbnj");
+    const int sums = tensor("sums", "hbjn", "temporary", "f32", "hbnj"), factors = tensor("factors", "hbjn", "temporary", "f32");
+    const int out = tensor("out", "hbjp", "temporary"), y = tensor("y", "hbjp", "result");
+    add(samples::scoresLocalSoftmax(scores, DType::f16, false), {q, k}, {exponentials, maxima, sums});
+    samples::KernelBuilder reduce("reduce_subvectors", {{'h', 6}, {'b', 2}, {'j', 32}, {'n', 2}});
+    const int m = reduce.input("maxima", "hbjn", DType::f32), d = reduce.input("sums", "hbjn", DType::f32);
+    const int f = reduce.op("reduce_subvectors", OperatorClass::normalization, {m, d}, "factors", "hbjn", "n", DType::f32);
+    reduce.last().attributes = {{"axis", int64_t(3)}};
+    add(reduce.build({f}), {maxima, sums}, {factors});
+    const samples::PrologueExtents context{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64};
+    add(samples::recomposedRows(context, DType::f16, 64, false), {exponentials, factors, v}, {out});
+    add(samples::reluKernel({{'h', 6}, {'b', 2}, {'j', 32}, {'p', 64}}, "hbjp"), {out}, {y});
+    viewOf.assign(planned.plan.tensors.size(), -1);
+  }
+
+private:
+  static inline const std::map<char, int64_t> decomposed = {{'b', 2}, {'h', 6}, {'j', 32}, {'k', 128}, {'n', 2}, {'p', 64}};
 };
 
 std::string refusalOf(const std::function<void()> &action) {
@@ -139,6 +175,52 @@ TEST_CASE("scores in parts take part of the memory") {
   REQUIRE(plan.notes.size() == 1);
   CHECK_THAT(plan.notes.front(), Catch::StartsWith(fmt::format("'scores' is there in {} parts", count)));
   CHECK(parts.finish() < 2 * scores / count + 3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
+}
+
+TEST_CASE("statistics of a decomposed softmax are there in parts with their exponentials") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  DecomposedAttention parts(*prices);
+  runInParts(parts.planned, parts.viewOf, {.count = 3, .prices = prices.get()});
+  const runtime::Plan &plan = parts.planned.plan;
+  REQUIRE(plan.kernels.size() == 3 * 3 + 1);
+  for (int part = 0; part < 3; ++part)
+    for (int n = 0; n < 3; ++n) {
+      const PlanKernel &kernel = plan.kernels[size_t(3 * part + n)];
+      REQUIRE(kernel.part);
+      CHECK((kernel.part->region == n && kernel.part->axis == "h" && kernel.part->start == 2 * part && kernel.part->size == 2));
+    }
+  for (const PlanTensor &tensor : plan.tensors)
+    for (const char *inner : {"exponentials", "maxima", "sums", "factors"}) {
+      CHECK(tensor.name != inner);
+      if (tensor.name.starts_with(inner)) CHECK(tensor.extents[0] == 2);
+    }
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is there in 3 parts, one at a time, along h: k0, k1, k2 run so often"));
+  DecomposedAttention whole(*prices);
+  CHECK(parts.finish() < whole.finish() / 2);
+}
+
+TEST_CASE("no parts where one of the statistics is needed as a whole, or by others") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  const auto refused = [&](const std::function<void(DecomposedAttention &)> &change) {
+    DecomposedAttention attention(*prices);
+    change(attention);
+    const size_t before = attention.planned.kernels.size();
+    const std::string reason = refusalOf([&] { runInParts(attention.planned, attention.viewOf, {.count = 2, .prices = prices.get()}); });
+    CHECK(attention.planned.kernels.size() == before);
+    return reason;
+  };
+  const auto tensorOf = [](DecomposedAttention &attention, const std::string &name) -> PlanTensor & {
+    return *std::ranges::find(attention.planned.plan.tensors, name, &PlanTensor::name);
+  };
+  CHECK_THAT(refused([&](DecomposedAttention &attention) { tensorOf(attention, "maxima").role = "result"; }), Catch::Contains("'maxima' is needed as a whole"));
+  CHECK_THAT(refused([&](DecomposedAttention &attention) { attention.planned.plan.kernels[3].inputs.push_back(attention.planned.plan.kernels[1].inputs[1]); }),
+             Catch::Contains("'sums' has 2 readers"));
+  CHECK_THAT(refused([&](DecomposedAttention &attention) {
+               std::vector<int> &inputs = attention.planned.plan.kernels[3].inputs;
+               inputs.push_back(attention.planned.plan.kernels[1].inputs[1]);
+               attention.planned.plan.kernels[1].inputs.pop_back();
+             }),
+             Catch::Contains("'sums' is read behind 'k2'"));
 }
 
 TEST_CASE("parts write every element of the whole once") {
@@ -276,7 +358,11 @@ TEST_CASE("no parts along what is reduced, compared or drawn from another origin
   CHECK_THAT(refusalOf([&] { onPart(softmax, "k", 0, 16); }), Catch::Contains("softmax does not run on parts of axis k"));
   CHECK_THAT(refusalOf([&] { onPart(softmax, "u", 0, 16); }), Catch::Contains("no axis u"));
   CHECK_THAT(refusalOf([&] { onPart(softmax, "h", 4, 3); }), Catch::Contains("3 indices of axis h from 4 on, of 6"));
-  CHECK_THAT(refusalOf([&] { onPart(samples::identityKernel(extents, "hj"), "h", 0, 1); }), Catch::Contains("identity does not run"));
+  CHECK(onPart(samples::identityKernel(extents, "hj"), "h", 0, 1).axes[1].extent == 1);  // between two layouts
+  samples::KernelBuilder moves("slice", extents);
+  const int from = moves.input("x", "hj");
+  CHECK_THAT(refusalOf([&] { onPart(moves.build({moves.op("slice", OperatorClass::movement, {from}, "y", "hj")}), "h", 0, 1); }),
+             Catch::Contains("slice does not run"));
   samples::KernelBuilder builder("mask", extents);
   const int x = builder.input("x", "bhjk");
   const int y = builder.op("mask", OperatorClass::elementwise, {x}, "y", "bhjk");

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace weft::driver {
 namespace {
@@ -97,6 +98,18 @@ private:
     return -1;
   }
 
+  bool isInner(int index) const { return std::ranges::find(inner, index) != inner.end(); }
+  bool isInChain(int kernel) const { return std::ranges::find(chain, kernel) != chain.end(); }
+
+  /// The one kernel that reads a tensor, in the entry point that it is computed in.
+  int readerOf(int index) {
+    const std::vector<int> readers = readersOf(index);
+    if (readers.size() != 1) refuse(fmt::format("'{}' has {} readers", tensor(index).name, readers.size()));
+    if (planned.kernels[size_t(readers.front())].entryPoint != planned.kernels[size_t(chain.front())].entryPoint)
+      refuse(fmt::format("'{}' is saved for another entry point", tensor(index).name));
+    return readers.front();
+  }
+
   /// The largest temporary that a kernel computes; what is computed of it and is more than half as large; their kernels.
   void findChain() {
     int largest = -1;
@@ -108,30 +121,61 @@ private:
     chain = {writerOf(largest)};
     for (int current = largest;;) {
       inner.push_back(current);
-      const std::vector<int> readers = readersOf(current);
-      if (plan.kernels[size_t(chain.back())].outputs.size() != 1 || readers.size() != 1)
-        refuse(fmt::format("'{}' has {} readers", tensor(current).name, readers.size()));
-      if (planned.kernels[size_t(readers.front())].entryPoint != planned.kernels[size_t(chain.front())].entryPoint)
-        refuse(fmt::format("'{}' is saved for another entry point", tensor(current).name));
-      chain.push_back(readers.front());
-      const int next = plan.kernels[size_t(readers.front())].outputs.front();
-      const bool isInner = tensor(next).role == "temporary" && !isViewed(next) && 2 * tensor(next).bytes > tensor(largest).bytes;
-      if (!isInner) return;
+      chain.push_back(readerOf(current));
+      const int next = plan.kernels[size_t(chain.back())].outputs.front();
+      if (tensor(next).role != "temporary" || isViewed(next) || 2 * tensor(next).bytes <= tensor(largest).bytes) break;
       current = next;
     }
+    addBetween();
+  }
+
+  /// What else the kernels of the chain compute is for later ones of it, by itself or through kernels that stand between them: the
+  /// statistics of a decomposed softmax.
+  void addBetween() {
+    const int last = chain.back();
+    for (size_t n = 0; n < chain.size(); ++n) {
+      if (chain[n] == last) continue;
+      for (const int output : plan.kernels[size_t(chain[n])].outputs) {
+        if (isInner(output)) continue;
+        const std::string &name = tensor(output).name;
+        if (tensor(output).role != "temporary" || isViewed(output)) refuse(fmt::format("'{}' is needed as a whole", name));
+        const int reader = readerOf(output);
+        if (reader > last) refuse(fmt::format("'{}' is read behind '{}'", name, plan.kernels[size_t(last)].name));
+        inner.push_back(output);
+        if (!isInChain(reader)) chain.push_back(reader);
+      }
+    }
+    std::ranges::sort(chain);
   }
 
   /// The axis of every kernel of the chain that a dimension of the first inner tensor is.
   std::vector<int> axesOf(int dimension) const {
+    std::map<int, int> dimensions = {{inner.front(), dimension}};  // of inner tensors
     std::vector<int> axes;
-    for (size_t n = 0; n < chain.size(); ++n) {
-      const Kernel &kernel = kernelOf(chain[n]);
-      const runtime::PlanKernel &entry = plan.kernels[size_t(chain[n])];
-      const int value = n == 0 ? kernel.outputs.front()
-                               : kernel.inputs[size_t(std::ranges::find(entry.inputs, inner[n - 1]) - entry.inputs.begin())];
-      axes.push_back(kernel.values[size_t(value)].axes[size_t(dimension)]);
-      dimension = dimensionOf(kernel, kernel.outputs.front(), axes.back());
-      if (dimension < 0) refuse(fmt::format("kernel '{}' reduces over {}", kernel.name, kernel.axes[size_t(axes.back())].name));
+    for (const int index : chain) {
+      const Kernel &kernel = kernelOf(index);
+      const runtime::PlanKernel &entry = plan.kernels[size_t(index)];
+      std::optional<int> axis;
+      const auto forEach = [&](const std::vector<int> &tensors, const std::vector<int> &values, const auto &visit) {
+        for (size_t n = 0; n < tensors.size(); ++n)
+          if (isInner(tensors[n])) visit(tensors[n], values[n]);
+      };
+      const auto find = [&](int tensor, int value) {
+        if (const auto known = dimensions.find(tensor); known != dimensions.end() && !axis) axis = kernel.values[size_t(value)].axes[size_t(known->second)];
+      };
+      const auto place = [&](int tensor, int value) {
+        const int at = dimensionOf(kernel, value, *axis);
+        if (at < 0) refuse(fmt::format("kernel '{}' reduces over {}", kernel.name, kernel.axes[size_t(*axis)].name));
+        if (dimensions.emplace(tensor, at).first->second != at) refuse(fmt::format("kernel '{}' has it along two axes", kernel.name));
+      };
+      forEach(entry.inputs, kernel.inputs, find);
+      forEach(entry.outputs, kernel.outputs, find);
+      if (!axis) refuse(fmt::format("kernel '{}' has it along no axis", kernel.name));
+      forEach(entry.inputs, kernel.inputs, place);
+      forEach(entry.outputs, kernel.outputs, place);
+      for (const int output : kernel.outputs)
+        if (dimensionOf(kernel, output, *axis) < 0) refuse(fmt::format("kernel '{}' reduces over {}", kernel.name, kernel.axes[size_t(*axis)].name));
+      axes.push_back(*axis);
     }
     return axes;
   }
@@ -224,13 +268,13 @@ private:
   /// Part of a tensor: of an inner one memory of its own, dense; of any other a view.
   int partOf(int index, int dimension, int64_t start, int64_t size, std::map<int, int> &innerPart) {
     if (const auto found = innerPart.find(index); found != innerPart.end()) return found->second;
-    const bool isInner = std::ranges::find(inner, index) != inner.end();
+    const bool isOwn = isInner(index);
     runtime::PlanTensor part = tensor(index);
     part.name = fmt::format("{}__{}{}", part.name, part.axes[size_t(dimension)], start);
     part.role = "temporary";
     part.extents[size_t(dimension)] = size;
     part.bytes = part.bytes / tensor(index).extents[size_t(dimension)] * size;
-    if (isInner) {
+    if (isOwn) {
       if (runtime::spanBytes(tensor(index)) != tensor(index).bytes) refuse(fmt::format("'{}' has gaps", tensor(index).name));
       part.strides = stridesOf(Layout{.order = part.order}, part.extents);
     } else {
@@ -239,7 +283,7 @@ private:
         refuse(fmt::format("parts of '{}' do not start at multiples of {} bytes", tensor(index).name, pointerAlignment));
     }
     plan.tensors.push_back(std::move(part));
-    viewOf.push_back(isInner ? -1 : index);
+    viewOf.push_back(isOwn ? -1 : index);
     return innerPart[index] = int(plan.tensors.size()) - 1;
   }
 
@@ -254,7 +298,7 @@ private:
       planned.kernels.push_back(std::move(from.kernels[index]));
     };
     for (size_t index = 0; index < whole.kernels.size(); ++index) {
-      if (std::ranges::find(chain, int(index)) == chain.end()) take(whole, index);
+      if (!isInChain(int(index))) take(whole, index);
       else planned.plan.predictedSeconds -= whole.plan.kernels[index].seconds;
       if (int(index) != chain.back()) continue;
       for (size_t part = 0; part < cut.kernels.size(); ++part) {
@@ -270,7 +314,7 @@ private:
     std::vector<int> newIndex;
     int kept = 0;
     for (size_t index = 0; index < plan.tensors.size(); ++index)
-      newIndex.push_back(std::ranges::find(inner, int(index)) == inner.end() ? kept++ : -1);
+      newIndex.push_back(isInner(int(index)) ? -1 : kept++);
     for (size_t index = plan.tensors.size(); index-- > 0;)
       if (newIndex[index] < 0) {
         plan.tensors.erase(plan.tensors.begin() + long(index));
@@ -288,8 +332,8 @@ private:
   std::vector<int> &viewOf;
   const Parts &parts;
   const std::unique_ptr<CostModel> analytic = analyticCostModel(parts.prices->device());
-  std::vector<int> chain;  ///< kernels
-  std::vector<int> inner;  ///< tensors between them: inner[n] is computed by chain[n] and read by chain[n + 1] alone
+  std::vector<int> chain;  ///< kernels, in the plan's order
+  std::vector<int> inner;  ///< tensors between them, each read by one of them alone; the first is the largest
 };
 
 }  // namespace
@@ -303,7 +347,8 @@ Kernel onPart(const Kernel &kernel, const std::string &axisName, int64_t start, 
   extent = size;
   for (BodyOp &op : part.body) {
     const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
-    if (isReduced || op.operatorClass == OperatorClass::movement || op.name == "rotary" || comparesAlong(op, kernel, axis))
+    const bool isMoved = op.operatorClass == OperatorClass::movement && op.name != "identity";
+    if (isReduced || isMoved || op.name == "rotary" || comparesAlong(op, kernel, axis))
       throw Error::badInput("kernel '{}': {} does not run on parts of axis {}", kernel.name, op.name, axisName);
     op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
     if (op.name == "dropout") shiftDropout(op, kernel, axis, start);
