@@ -1,5 +1,5 @@
 // Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is made on load: a skeleton program.
-// Loads, products and stores live in hopper_contraction.cuh, hopper_narrow.cuh or hopper_prologue.cuh; the program names extents,
+// Loads, products and stores live in hopper_contraction.cuh, hopper_scaled.cuh, hopper_narrow.cuh or hopper_prologue.cuh; the program names extents,
 // strides and the tile, passes maps of what the copy engine moves, says how an operand is made and what becomes of the sums, and calls it.
 #include "codegen/ContractionEpilogue.h"
 #include "codegen/ContractionPrologue.h"
@@ -303,8 +303,8 @@ private:
     const std::string finish = addEpilogue();
     if (knobs.streams != 0) return callStreams(finish);
     if (isMade) return callMade(making, finish);
-    const std::string sums = region.softmax ? softmaxText() : sumsText();
     if (product.isScaled()) return callScaled(finish);
+    const std::string sums = region.softmax ? softmaxText() : sumsText();
     program.body.push_back(evaluate(fmt::format("weft::hopper::contraction<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
                                                 tensors[product.a.input].text(), tensors[product.b.input].text(), results[0].text(),
                                                 panelText(), vectorText(), outputText(), sums, finish)));

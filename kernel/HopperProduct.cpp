@@ -179,9 +179,11 @@ namespace {
 bool scalesSlices(const Kernel &kernel, const HopperProduct &product) {
   if (!product.a.isMade || !product.a.isByEngine || !product.b.isByEngine || sizeOf(product.operandType) != 2) return false;
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
-  return prologue && prologue->contraction == 1 && kernel.values[size_t(prologue->read)].dtype == kernel.values[size_t(prologue->made)].dtype &&
-         prologue->inputs.size() == 1 && prologue->inputs[0].subVector > 0 &&
-         prologue->inputs[0].subVector % product.depth() == 0;
+  if (!prologue || prologue->contraction != 1 || prologue->inputs.size() != 1) return false;
+  const auto typeOf = [&](int value) { return kernel.values[size_t(value)].dtype; };
+  const PrologueInput &factors = prologue->inputs[0];
+  return typeOf(prologue->read) == typeOf(prologue->made) && typeOf(factors.value) == DType::f32 && factors.subVector > 0 &&
+         factors.subVector % product.depth() == 0;
 }
 
 }  // namespace
@@ -259,7 +261,7 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   if (knobs.streams != 0)
     if (std::string reason = streamRefusal(product, knobs, epilogueRegisters == 0); !reason.empty()) return reason;
   if ((product.isAnyMade() || product.isScaled()) && (knobs.splits > 1 || knobs.streams != 0))
-    return "blocks share the k of a tile whose operand is made on load; one does";
+    return "blocks share the k of a tile whose operand is made on load or scaled; one does";
   const bool isGuarded = !product.a.isByEngine || !product.b.isByEngine || product.isAnyMade();
   if (isGuarded && knobs.schedule == HopperSchedule::pingPong && knobs.tileM == 128 && knobs.tileN == 64)
     return "ptxas serializes the products of ping-pong tiles of 128 x 64 beside copies of threads (C7514): take 64 x 128";
@@ -269,15 +271,15 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   // As Plan::consumerRegisters in hopper_tiles.cuh; less where other warps join a consumer's sums (ContractionRegion.cpp). What products and stores hold beside the sums was found by building kernels.
   constexpr int ownRegisters = 24;
   const int rows = knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2, ofTile = rows * knobs.tileN / 128;
-  // Those of a slice, too, and factors of a lane's rows for some slices ahead, as OfRows::ahead in hopper_scaled.cuh, with their addresses.
-  const int ahead = ofTile <= 64 ? knobs.stages + 2 : 4, factors = rows / 64 * (2 * ahead + 4);
-  const int sums = product.isScaled() ? 2 * ofTile + factors : ofTile;
-  const int registers = isGuarded ? 200 : sums >= 192 ? 240 : 232;
+  // Those of a slice, too, and factors of a lane's rows for groups of slices, as OfRows in hopper_scaled.cuh, with their addresses.
+  const int64_t groups = std::min<int64_t>(knobs.stages / 4 + 2, (product.k + 4 * product.depth() - 1) / (4 * product.depth()));
+  const int sums = product.isScaled() ? 2 * ofTile + rows / 64 * (2 * int(groups) + 4) : ofTile;
+  const int registers = isGuarded ? 200 : ofTile >= 192 ? 240 : 232;
   if ((knobs.splits > 1 || knobs.streams != 0) && sums > 128)
     return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);
   if (sums + ownRegisters + epilogueRegisters > registers)
-    return fmt::format("{} sums a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
-                       epilogueRegisters, registers, ownRegisters);
+    return fmt::format("{} sums{} a thread and {} registers of the epilogue; {} registers hold both and {} others: take smaller tiles", sums,
+                       product.isScaled() ? " and factors" : "", epilogueRegisters, registers, ownRegisters);
   return "";
 }
 

@@ -1,6 +1,6 @@
 // Products of an operand that is scaled by one factor for each of its rows and run of whole slices of k, as the last step of a decomposed softmax
 // does ("Recomposing Softmax Layers", section 3.2): the sums of a slice's products are scaled in its place, and nothing is rewritten in shared
-// memory. So the copy engine brings both operands as they are, and a row of the result costs one more product in fp32 for each slice.
+// memory. So the copy engine brings both operands as they are, and an element of the result costs one more product in fp32 for each slice.
 #pragma once
 
 #include "weft/hopper_contraction.cuh"
@@ -17,13 +17,13 @@ template <FactorPlaces places> struct SliceFactors {
   static constexpr bool isScaled = true;
   const float *elements;
 
-  /// Of a lane's rows of every block of 64, for slices ahead: what a thread asks for comes behind all slices that are on their way, so for
-  /// more of them than the ring has, where registers allow.
+  /// Of a lane's rows of every block of 64. The four lanes that have the same rows ask for four slices at once, and hand them to each other:
+  /// what a thread asks for waits behind all slices that are on their way, so it asks for more of them ahead than the ring has.
   template <Product product, Tile tile> struct OfRows {
     using P = Plan<product, tile>;
-    static constexpr int rowBlocks = P::rowBlocks, ahead = P::sums <= 64 ? tile.stages + 2 : 4;
+    static constexpr int rowBlocks = P::rowBlocks, together = 4, groups = smaller(tile.stages / together + 2, (P::slices + together - 1) / together);
     const float *from[rowBlocks][2];
-    float of[ahead][rowBlocks][2];  // of the next slices, in their order
+    float of[groups][rowBlocks][2];  // of this group of slices and the next ones
     __device__ __forceinline__ OfRows(const SliceFactors &factors, const Panels<product, tile> &panels) {
 #pragma unroll
       for (int block = 0; block < rowBlocks; ++block)
@@ -33,24 +33,31 @@ template <FactorPlaces places> struct SliceFactors {
           from[block][half] = factors.elements + panels.at.batch * places.batch + atMost(row, product.m - 1) * places.row;
         }
 #pragma unroll
-      for (int slice = 0; slice < ahead; ++slice) load(slice, slice);
+      for (int group = 0; group < groups; ++group) load(group, group);
     }
-    __device__ __forceinline__ void load(int place, int slice) {
-      const Offset run = smaller(slice, P::slices - 1) / places.slices;
+    __device__ __forceinline__ void load(int place, int group) {
+      const Offset run = smaller(group * together + int(threadIdx.x % together), P::slices - 1) / places.slices;
 #pragma unroll
       for (int block = 0; block < rowBlocks; ++block)
 #pragma unroll
         for (int half = 0; half < 2; ++half) of[place][block][half] = loadOne(from[block][half] + run * places.run);
     }
-    /// Makes place for the factors behind the last that it has, and asks for them. `slice`: whose were the first.
-    __device__ __forceinline__ void advance(int slice) {
+    /// Those of one slice, the first and one after the other. All lanes of the warp take part.
+    __device__ __forceinline__ void take(float (&factor)[rowBlocks][2], int slice) {
+      const int lane = threadIdx.x % 32 / together * together + slice % together;
 #pragma unroll
-      for (int place = 1; place < ahead; ++place)
+      for (int block = 0; block < rowBlocks; ++block)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) factor[block][half] = ptx::floatFromBits(__shfl_sync(~0u, bitsOf(of[0][block][half]), lane));
+      if (slice % together < together - 1) return;
+#pragma unroll
+      for (int group = 1; group < groups; ++group)
 #pragma unroll
         for (int block = 0; block < rowBlocks; ++block)
 #pragma unroll
-          for (int half = 0; half < 2; ++half) of[place - 1][block][half] = of[place][block][half];
-      load(ahead - 1, slice + ahead);
+          for (int half = 0; half < 2; ++half) of[group - 1][block][half] = of[group][block][half];
+      const int next = slice / together + groups;
+      if (next * together < P::slices) load(groups - 1, next);
     }
   };
 
@@ -80,17 +87,17 @@ template <FactorPlaces places> struct SliceFactors {
           multiplyElements<A, B, !product.a.isAlongK(), !product.b.isAlongK()>(part[block], a + (block * panelBytes + step * stepA >> 4), b + (step * stepB >> 4), step > 0);
       commitProducts();
       float factor[P::rowBlocks][2];
-#pragma unroll
-      for (int block = 0; block < P::rowBlocks; ++block) factor[block][0] = factors.of[0][block][0], factor[block][1] = factors.of[0][block][1];
-      factors.advance(slice);
+      factors.take(factor, slice);
       waitForProducts<0>();
       if (isSpeaker) leaveStage(shared, place.stage);
       place.advance();
 #pragma unroll
       for (int block = 0; block < P::rowBlocks; ++block)
 #pragma unroll
-        for (int at = 0; at < tile.n / 2; ++at)
+        for (int at = 0; at < tile.n / 2; ++at) {
+          asm volatile("" : "+f"(part[block][at]));  // behind the wait
           sums[block][at] = fmaf(factor[block][rowInFragment(at % 8) / 8], part[block][at], sums[block][at]);
+        }
     }
   }
 #endif

@@ -47,7 +47,13 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
 
   int64_t count = 1;
   for (const Reduced &one : reduced) count *= one.extent;
-  double total = 0, magnitude = 0, squares = 0, error = 0;
+  // An operand that is scaled by factors may stay as it is, and sums of products be scaled in its place: it is not rounded then.
+  const auto isScaled = [&](size_t side) {
+    const auto maker = std::ranges::find_if(kernel.body, [&](const BodyOp &other) { return other.results[0] == op.operands[side]; });
+    return maker != kernel.body.end() && maker->name == "global_scaling";
+  };
+  const bool mayStay[2] = {isScaled(0), isScaled(1)};
+  double total = 0, magnitude = 0, squares = 0, error = 0, unrounded = 0;
   for (int64_t n = 0; n < count; ++n) {
     int64_t rest = n;
     for (size_t r = reduced.size(); r-- > 0; rest /= reduced[r].extent)
@@ -57,16 +63,15 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
     magnitude += std::abs(a.value * b.value);
     squares += a.value * b.value * a.value * b.value;
     error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
+    if (!mayStay[0] && !mayStay[1]) continue;
+    const Point wholeA = mayStay[0] ? operand(op, 0, places[0]) : a, wholeB = mayStay[1] ? operand(op, 1, places[1]) : b;
+    unrounded += wholeA.value * wholeB.value;
+    error += wholeA.error * std::abs(wholeB.value) + wholeB.error * std::abs(wholeA.value);
   }
+  if (mayStay[0] || mayStay[1]) error += std::abs(total - unrounded);
   const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
   if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, magnitude, squares);
   if (isTf32(op)) error += tf32SumError(total, magnitude, squares);
-  for (const int value : op.operands) {
-    // Sums may be scaled in the place of the operand, which is not rounded then: half a unit of it either way.
-    const auto maker = std::ranges::find_if(kernel.body, [&](const BodyOp &other) { return other.results[0] == value; });
-    if (maker != kernel.body.end() && maker->name == "global_scaling")
-      error += roundingError(kernel.values[size_t(value)].dtype, 1.0) * std::min(magnitude, std::abs(total) + 2 * std::sqrt(squares));
-  }
   const double scale = number(op, "scale", 1);
   return {.value = total * scale,
           .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};

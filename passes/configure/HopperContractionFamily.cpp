@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <set>
 
 namespace weft {
@@ -197,7 +198,7 @@ std::string kernelRefusal(const Kernel &kernel, const ContractionRegionAnswer &r
 struct Legal {
   std::vector<LayoutTuple> tuples = {};
   std::vector<HopperProduct> products = {};
-  std::map<std::pair<int64_t, int64_t>, HopperProduct> shapes = {};  ///< one for each extent of m and n
+  std::map<std::tuple<int64_t, int64_t, bool>, HopperProduct> shapes = {};  ///< one for each extent of m and n, and whether sums are scaled
   std::string refusal = {};
 
   /// By the engine alone: what threads copy has one stride a group.
@@ -218,7 +219,7 @@ struct Legal {
         refusal = std::move(reason);
         continue;
       }
-      shapes.emplace(std::pair(answer.product->m, answer.product->n), *answer.product);
+      shapes.emplace(std::tuple(answer.product->m, answer.product->n, answer.product->isScaled()), *answer.product);
       products.push_back(*std::move(answer.product));
       tuples.push_back(std::move(tuple));
     }
@@ -244,7 +245,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
   const bool areAllByEngine = legal.areAllByEngine();  // threads that copy leave fewer registers to the others
   std::string refusal;
   for (auto [extents, product] : legal.shapes) {
-    product.a.isByEngine = product.b.isByEngine = areAllByEngine;
+    if (!product.isScaled()) product.a.isByEngine = product.b.isByEngine = areAllByEngine;
     refusal = addKnobs(product, region, registers, readsPanels, stored, legal.isAnyStraddling(), most, device, knobs);
   }
   return refusal;

@@ -17,6 +17,8 @@ double makingSeconds(const Kernel &kernel, const HopperProduct &product, double 
   return instructions / (device.fmaFlops / 2 / device.multiprocessors * share);
 }
 
-double unmeasuredPrologue(const HopperProduct &product) { return product.isAnyMade() ? analytic::prologueUnmeasured : 1; }
+double unmeasuredPrologue(const HopperProduct &product) {
+  return product.isAnyMade() ? analytic::prologueUnmeasured : product.isScaled() ? analytic::scaledUnmeasured : 1;
+}
 
 }  // namespace weft

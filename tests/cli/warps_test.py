@@ -25,7 +25,7 @@ class Warps(CommandTest):
 
     def test_a_decomposed_softmax_begins_behind_the_product(self):
         fused, plan = self.fused('bert-large', '--device', 'a100', '--no-library', '--attention', 'decomposed')
-        self.assertIn('score_contraction_local_softmax__h_b_j_k', fused)
+        self.assertTrue([name for name in fused if name.startswith('score_contraction_local_softmax__h_b_j_k')])
         others = {kernel['name'].split('__')[0] for kernel in plan['kernels'] if kernel['family'] == 'loop'}
         self.assertLessEqual({'reduce_subvectors', 'layer_norm'}, others)
         self.assertNotIn('local_softmax', others)

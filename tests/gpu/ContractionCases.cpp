@@ -2,6 +2,7 @@
 #include "tests/gpu/Collector.h"
 
 #include "kernel/ContractionPrologue.h"
+#include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
@@ -318,6 +319,7 @@ void addPrologues(Collector &collect) {
   const auto isRead = [](const Kernel &kernel, const Configuration &configuration) {
     return prologueLayoutRefusal(kernel, configuration, contractionPrologue(kernel).prologue.value()).empty();
   };
+  size_t scaled = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : several) {
       std::vector<Kernel> kernels = samples::madeContractions(extents, dtype);
@@ -326,6 +328,7 @@ void addPrologues(Collector &collect) {
         const std::vector<Configuration> drawn = collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 12 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue", kernel, dtype, drawn[n]);
+          scaled += hopperProduct(kernel, drawn[n]).product->isScaled();
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
           const auto &tile = std::get<HopperContractionKnobs>(views.knobs);
           if (hopperProduct(kernel, views).product && hopperRefusal(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
@@ -341,6 +344,7 @@ void addPrologues(Collector &collect) {
         }
       }
     }
+  if (scaled < 40) throw Error::checkFailed("only {} kernels scale sums of products in the place of an operand", scaled);
 }
 
 /// Views have rows of operands and results that start anywhere, or at 16 bytes with gaps between them.

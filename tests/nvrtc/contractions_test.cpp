@@ -61,18 +61,23 @@ void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel
     ++turn;
   }
 }
-/// One configuration for every tile of sm_90a and each order of the result; `tiles` gains what they are.
-void addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &tiles) {
+/// One configuration for every tile of sm_90a and each order of the result, of scaled sums also for each operand that is along k; `tiles` gains
+/// what they are. Returns how many scale sums.
+size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &tiles) {
+  size_t scaled = 0;
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
     if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
-    const bool isSwapped = hopperProduct(kernel, configuration).product->isSwapped;
-    if (!seen.insert(fmt::format("{} {}", describe(kernel, *knobs), isSwapped)).second) return true;
+    const HopperProduct product = *hopperProduct(kernel, configuration).product;
+    const std::string way = product.isScaled() ? fmt::format(", scaled, {}{}", product.a.isAlongK(), product.b.isAlongK()) : "";
+    if (!seen.insert(fmt::format("{} {}{}", describe(kernel, *knobs), product.isSwapped, way)).second) return true;
     tiles.insert(describe(kernel, *knobs));
     batch.add(kernel.name, kernel, configuration, "sm_90a");
+    scaled += product.isScaled();
     return true;
   });
+  return scaled;
 }
 
 }  // namespace
@@ -376,11 +381,14 @@ TEST_CASE("operands that are made on load, on sm_90a: every tile, both operands,
 TEST_CASE("products that are scaled in the place of an operand, on sm_90a: every tile, results in both orders") {
   Batch batch;
   std::set<std::string> tiles;
+  const samples::PrologueExtents several[] = {{.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, {.b = 2, .h = 3, .j = 1000, .k = 200, .p = 264}};
+  size_t scaled = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
-    for (const samples::PrologueExtents &extents : {samples::PrologueExtents{.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, {.b = 2, .h = 3, .j = 1000, .k = 200, .p = 264}})
-      for (const Kernel &kernel : samples::scaledSlices(extents, dtype)) addEachTile(batch, kernel, tiles);
+    for (const samples::PrologueExtents &extents : several)
+      for (const Kernel &kernel : samples::scaledSlices(extents, dtype)) scaled += addEachTile(batch, kernel, tiles);
   CHECK(tiles.size() >= 4);
-  batch.buildAndCheck(20, 1);
+  CHECK(scaled >= 60);
+  batch.buildAndCheck(scaled + 20, 1);
 }
 
 TEST_CASE("operands that are made on load, from sm_80 on") {

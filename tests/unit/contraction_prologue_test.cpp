@@ -299,7 +299,7 @@ TEST_CASE("who makes the operand of sm_90a: the copy engine's slices are rewritt
   HopperContractionKnobs split = tile;
   split.splits = 2;
   CHECK(hopperTileRefusal(aligned, tile, 0).empty());
-  CHECK(hopperTileRefusal(aligned, split, 0) == "blocks share the k of a tile whose operand is made on load; one does");
+  CHECK(hopperTileRefusal(aligned, split, 0) == "blocks share the k of a tile whose operand is made on load or scaled; one does");
   CHECK(hopperTileRefusal(aligned, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
 }
 
@@ -321,6 +321,9 @@ TEST_CASE("sums of products are scaled in the place of an operand: rows of the s
     const HopperProduct product = productOf(made, false);
     CHECK((product.isAnyMade() && !product.isScaled()));
   }
+  MadeContraction half("half", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}}, DType::f16);
+  const int halfX = half.input("x", "hbjk"), halfFactors = half.input("factors", "hbjn"), halfV = half.input("v", "phbk");
+  CHECK(productOf(half.build(half.contract(half.globalScaling(halfX, halfFactors, "hbjk", 64), halfV, "hbjk,phbk->hbjp", "k")), false).isAnyMade());
   MadeContraction longer("longer", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}}, DType::f16);
   const int x = longer.input("x", "hbjk"), factors = longer.input("factors", "hbjn", DType::f32), v = longer.input("v", "phbk");
   const int doubled = longer.map("scale", "2.0f * {0}", {longer.globalScaling(x, factors, "hbjk", 64)}, "doubled", "hbjk");
@@ -329,10 +332,10 @@ TEST_CASE("sums of products are scaled in the place of an operand: rows of the s
   HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 64, .stages = 8};
   CHECK(hopperTileRefusal(rows, tile, 0).empty());
   tile.splits = 2;
-  CHECK(hopperTileRefusal(rows, tile, 0) == "blocks share the k of a tile whose operand is made on load; one does");
+  CHECK(hopperTileRefusal(rows, tile, 0) == "blocks share the k of a tile whose operand is made on load or scaled; one does");
   CHECK(hopperTileRefusal(rows, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
   CHECK_THAT(hopperTileRefusal(rows, {.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4}, 0),
-             Catch::StartsWith("280 sums a thread and 0 registers of the epilogue"));
+             Catch::StartsWith("268 sums and factors a thread and 0 registers of the epilogue"));
 }
 
 TEST_CASE("factors of sub-vectors lie in the order of the operand, or row beside row") {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace weft::driver {
 namespace {
@@ -180,14 +181,16 @@ private:
     return axes;
   }
 
+  using PartsOfTensors = std::map<std::pair<int, int>, int>;  ///< of one part, by tensor and dimension
+
   void cutAlong(int dimension) {  // of the first inner tensor
     const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
     if (extent % parts.count != 0) refuse(fmt::format("its {} indices are no multiple", extent));
     const std::vector<int> axes = axesOf(dimension);
     PlannedKernels cut;
     for (int64_t start = 0; start < extent; start += extent / parts.count) {
-      std::map<int, int> innerPart;
-      for (size_t n = 0; n < chain.size(); ++n) addPart(cut, chain[n], axes[n], start, extent / parts.count, innerPart);
+      PartsOfTensors partsOf;
+      for (size_t n = 0; n < chain.size(); ++n) addPart(cut, chain[n], axes[n], start, extent / parts.count, partsOf);
     }
     std::vector<std::string> names;
     for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
@@ -196,7 +199,7 @@ private:
     splice(std::move(cut));
   }
 
-  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size, std::map<int, int> &innerPart) {
+  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size, PartsOfTensors &partsOf) {
     const ChosenKernel &whole = planned.kernels[size_t(index)];
     const std::string axisName = whole.kernel.axes[size_t(axis)].name;
     ChosenKernel chosen = whole;
@@ -206,7 +209,7 @@ private:
     entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.part);
     const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values, std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
-        if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0) tensors[n] = partOf(tensors[n], at, start, size, innerPart);
+        if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0) tensors[n] = partOf(tensors[n], at, start, size, partsOf);
         layouts[n] = layoutOf(tensor(tensors[n]));
         layouts[n].offset = 0;
       }
@@ -266,8 +269,8 @@ private:
   }
 
   /// Part of a tensor: of an inner one memory of its own, dense; of any other a view.
-  int partOf(int index, int dimension, int64_t start, int64_t size, std::map<int, int> &innerPart) {
-    if (const auto found = innerPart.find(index); found != innerPart.end()) return found->second;
+  int partOf(int index, int dimension, int64_t start, int64_t size, PartsOfTensors &partsOf) {
+    if (const auto found = partsOf.find({index, dimension}); found != partsOf.end()) return found->second;
     const bool isOwn = isInner(index);
     runtime::PlanTensor part = tensor(index);
     part.name = fmt::format("{}__{}{}", part.name, part.axes[size_t(dimension)], start);
@@ -284,7 +287,7 @@ private:
     }
     plan.tensors.push_back(std::move(part));
     viewOf.push_back(isOwn ? -1 : index);
-    return innerPart[index] = int(plan.tensors.size()) - 1;
+    return partsOf[{index, dimension}] = int(plan.tensors.size()) - 1;
   }
 
   /// The parts stand where the last kernel of the chain stood.

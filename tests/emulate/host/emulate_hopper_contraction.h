@@ -15,9 +15,6 @@ template <typename T> requires std::is_same_v<decltype(Tensor<const T>::map), co
 
 struct NoScaling {
   static constexpr bool isScaled = false;
-  template <Product product, Tile tile> struct OfRows {
-    OfRows(const NoScaling &, const Panels<product, tile> &) {}
-  };
 };
 
 /// One sum of products; zero out of bounds, as the copy engine brings zeros. factorOf(k): of what A has there.
@@ -47,17 +44,18 @@ void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const t
     VectorOfTile<product, tile, VectorInput> vectorOfTile;
     vectorOfTile.load(vector, panels);
     Sums<product, tile> own;
+    [[maybe_unused]] float factors[P::slices][P::rowBlocks][2];
+    if constexpr (Scaling::isScaled) {
+      typename Scaling::template OfRows<product, tile> ofRows(scaling, panels);
+      for (int slice = 0; slice < P::slices; ++slice) ofRows.take(factors[slice], slice);
+    }
     constexpr bool areRows = requires { startOf(a); startOf(b); };
     if constexpr (!areRows) sumsOfSlices<product, tile>(own, shared, a, b, panels);  // emulate_hopper_strides.h
     else for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
       const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
-      [[maybe_unused]] typename Scaling::template OfRows<product, tile> factors(scaling, panels);
-      const auto factorOf = [&](int k) {  // of one after the other
+      const auto factorOf = [&](int k) {
         if constexpr (!Scaling::isScaled) return 1.0f;
-        else {
-          if (k > 0 && k % P::tileK == 0) factors.advance(k / P::tileK - 1);
-          return factors.of[0][block][rowInFragment(e) / 8];
-        }
+        else return factors[k / P::tileK][block][rowInFragment(e) / 8];
       };
       own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch,
                                          panels.at.m + panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
