@@ -19,191 +19,187 @@
 !whi = tensor<64x16x1024xf16, #weft.axes<w, h, i>>
 module {
   weft.graph @paper_encoder(%x: !bji, %wq: !phi {weft.parameter}, %bq: !ph {weft.parameter}, %wk: !phi {weft.parameter}, %bk: !ph {weft.parameter}, %wv: !whi {weft.parameter}, %bv: !wh {weft.parameter}, %wo: !whi {weft.parameter}, %bo: !i {weft.parameter}, %gamma1: !i {weft.parameter}, %beta1: !i {weft.parameter}, %w1: !ui {weft.parameter}, %b1: !u {weft.parameter}, %w2: !iu {weft.parameter}, %b2: !i {weft.parameter}, %gamma2: !i {weft.parameter}, %beta2: !i {weft.parameter}, %d_norm2: !bji {weft.gradient_of = "norm2"}) -> (!bji, !bji {weft.gradient_of = "x"}, !phi {weft.gradient_of = "wq"}, !ph {weft.gradient_of = "bq"}, !phi {weft.gradient_of = "wk"}, !ph {weft.gradient_of = "bk"}, !whi {weft.gradient_of = "wv"}, !wh {weft.gradient_of = "bv"}, !whi {weft.gradient_of = "wo"}, !i {weft.gradient_of = "bo"}, !i {weft.gradient_of = "gamma1"}, !i {weft.gradient_of = "beta1"}, !ui {weft.gradient_of = "w1"}, !u {weft.gradient_of = "b1"}, !iu {weft.gradient_of = "w2"}, !i {weft.gradient_of = "b2"}, !i {weft.gradient_of = "gamma2"}, !i {weft.gradient_of = "beta2"}) attributes {weft.saved = ["q", "k", "v", "probability", "kept", "weighted", "residual1", "norm1", "mean1", "rstd1", "active_kept", "residual2", "mean2", "rstd2"]} {
-    %wq_wk_wv = weft.kernel @concat (%wq_3 = %wq : !phi, %wk_4 = %wk : !phi, %wv_5 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
-      %wq_wk_wv_6 = weft.concat %wq_3, %wk_4, %wv_5 {axis = h} : !phi, !phi, !whi -> !phi1
-      weft.yield %wq_wk_wv_6 : !phi1
+    %wq_wk_wv = weft.kernel @concat (%wq_2 = %wq : !phi, %wk_3 = %wk : !phi, %wv_4 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
+      %wq_wk_wv_5 = weft.concat %wq_2, %wk_3, %wv_4 {axis = h} : !phi, !phi, !whi -> !phi1
+      weft.yield %wq_wk_wv_5 : !phi1
     }
-    %bq_bk_bv = weft.kernel @concat_2 (%bq_3 = %bq : !ph, %bk_4 = %bk : !ph, %bv_5 = %bv : !wh) -> !ph1 layouts ([p, h], [p, h], [w, h] -> [p, h]) attributes {config = {family = "view"}} {
-      %bq_bk_bv_6 = weft.concat %bq_3, %bk_4, %bv_5 {axis = h} : !ph, !ph, !wh -> !ph1
-      weft.yield %bq_bk_bv_6 : !ph1
+    %bq_bk_bv = weft.kernel @concat_2 (%bq_2 = %bq : !ph, %bk_3 = %bk : !ph, %bv_4 = %bv : !wh) -> !ph1 layouts ([p, h], [p, h], [w, h] -> [p, h]) attributes {config = {family = "view"}} {
+      %bq_bk_bv_5 = weft.concat %bq_2, %bk_3, %bv_4 {axis = h} : !ph, !ph, !wh -> !ph1
+      weft.yield %bq_bk_bv_5 : !ph1
     }
     %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_3 = %wq_wk_wv : !phi1, %x_4 = %x : !bji, %bq_bk_bv_5 = %bq_bk_bv : !ph1) -> !phbj layouts ([p, h, i], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
       %q_product_k_product_v_product = weft.contract "phi,bji->phbj" %wq_wk_wv_3, %x_4 : !phi1, !bji -> !phbj
       %q_k_v_6 = weft.bias %q_product_k_product_v_product, %bq_bk_bv_5 along (p, h) : !phbj, !ph1
       weft.yield %q_k_v_6 : !phbj
     }
-    %q = weft.kernel @slice (%q_k_v_3 = %q_k_v : !phbj) -> !phbj1 layouts ([p, h, b, j] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {family = "view"}} {
-      %q_4 = weft.slice %q_k_v_3 {axis = h, size = 16, start = 0} : !phbj -> !phbj1
-      weft.yield %q_4 : !phbj1
+    %q = weft.kernel @slice (%q_k_v_2 = %q_k_v : !phbj) -> !phbj1 layouts ([p, h, b, j] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {family = "view"}} {
+      %q_3 = weft.slice %q_k_v_2 {axis = h, size = 16, start = 0} : !phbj -> !phbj1
+      weft.yield %q_3 : !phbj1
     }
-    %k = weft.kernel @slice_2 (%q_k_v_3 = %q_k_v : !phbj) -> !phbk layouts ([p, h, b, j] -> [p, h, b, k] strides [589824, 12288, 128, 1] offset 196608) attributes {config = {family = "view"}} {
-      %k_4 = weft.slice %q_k_v_3 {axis = h, size = 16, start = 16} : !phbj -> !phbk
-      weft.yield %k_4 : !phbk
+    %k = weft.kernel @slice_2 (%q_k_v_2 = %q_k_v : !phbj) -> !phbk layouts ([p, h, b, j] -> [p, h, b, k] strides [589824, 12288, 128, 1] offset 196608) attributes {config = {family = "view"}} {
+      %k_3 = weft.slice %q_k_v_2 {axis = h, size = 16, start = 16} : !phbj -> !phbk
+      weft.yield %k_3 : !phbk
     }
-    %v = weft.kernel @slice_3 (%q_k_v_3 = %q_k_v : !phbj) -> !whbk layouts ([p, h, b, j] -> [w, h, b, k] strides [589824, 12288, 128, 1] offset 393216) attributes {config = {family = "view"}} {
-      %v_4 = weft.slice %q_k_v_3 {axis = h, size = 16, start = 32} : !phbj -> !whbk
-      weft.yield %v_4 : !whbk
+    %v = weft.kernel @slice_3 (%q_k_v_2 = %q_k_v : !phbj) -> !whbk layouts ([p, h, b, j] -> [w, h, b, k] strides [589824, 12288, 128, 1] offset 393216) attributes {config = {family = "view"}} {
+      %v_3 = weft.slice %q_k_v_2 {axis = h, size = 16, start = 32} : !phbj -> !whbk
+      weft.yield %v_3 : !whbk
     }
-    %score = weft.kernel @score_contraction (%k_3 = %k : !phbk, %q_4 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %score_5 = weft.contract "phbk,phbj->hbjk" %k_3, %q_4 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
-      weft.yield %score_5 : !hbjk
+    %score = weft.kernel @score_contraction (%k_2 = %k : !phbk, %q_3 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %score_4 = weft.contract "phbk,phbj->hbjk" %k_2, %q_3 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
+      weft.yield %score_4 : !hbjk
     }
-    %probability, %kept = weft.kernel @softmax_dropout (%score_3 = %score : !hbjk) -> (!hbjk, !hbjk) layouts ([h, b, j, k] -> [h, b, j, k], [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 64 : i64, threads_per_row = 8 : i64, vector_axis = "k", vector_width = 8 : i64}} {
-      %probability_4 = weft.softmax %score_3 over k {empty_row = zero} : !hbjk
-      %kept_5 = weft.dropout %probability_4 {p = 0.1, stream = 0} : !hbjk
-      weft.yield %probability_4, %kept_5 : !hbjk, !hbjk
+    %probability, %kept = weft.kernel @softmax_dropout (%score_2 = %score : !hbjk) -> (!hbjk, !hbjk) layouts ([h, b, j, k] -> [h, b, j, k], [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 64 : i64, threads_per_row = 8 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+      %probability_3 = weft.softmax %score_2 over k {empty_row = zero} : !hbjk
+      %kept_4 = weft.dropout %probability_3 {p = 0.1, stream = 0} : !hbjk
+      weft.yield %probability_3, %kept_4 : !hbjk, !hbjk
     }
-    %weighted = weft.kernel @weighted_contraction (%v_3 = %v : !whbk, %kept_4 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
-      %weighted_5 = weft.contract "whbk,hbjk->whbj" %v_3, %kept_4 : !whbk, !hbjk -> !whbj
-      weft.yield %weighted_5 : !whbj
+    %weighted = weft.kernel @weighted_contraction (%v_2 = %v : !whbk, %kept_3 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+      %weighted_4 = weft.contract "whbk,hbjk->whbj" %v_2, %kept_3 : !whbk, !hbjk -> !whbj
+      weft.yield %weighted_4 : !whbj
     }
-    %wo_0 = weft.kernel @transpose_wo (%wo_3 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
-      %wo_4 = weft.identity %wo_3 : !whi
-      weft.yield %wo_4 : !whi
-    }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_3 = %wo_0 : !whi, %weighted_4 = %weighted : !whbj, %bo_5 = %bo : !i, %x_6 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %attention_product = weft.contract "whi,whbj->bji" %wo_3, %weighted_4 : !whi, !whbj -> !bji
-      %attention = weft.bias %attention_product, %bo_5 along (i) : !bji, !i
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([w, h, i], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %attention_product = weft.contract "whi,whbj->bji" %wo_2, %weighted_3 : !whi, !whbj -> !bji
+      %attention = weft.bias %attention_product, %bo_4 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
-      %residual1_7 = weft.residual %attention_kept, %x_6 : !bji
-      weft.yield %residual1_7 : !bji
+      %residual1_6 = weft.residual %attention_kept, %x_5 : !bji
+      weft.yield %residual1_6 : !bji
     }
-    %norm1, %mean1, %rstd1 = weft.kernel @layer_norm (%residual1_3 = %residual1 : !bji, %gamma1_4 = %gamma1 : !i, %beta1_5 = %beta1 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %norm1_6, %mean1_7, %rstd1_8 = weft.layer_norm %residual1_3, %gamma1_4, %beta1_5 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
-      weft.yield %norm1_6, %mean1_7, %rstd1_8 : !bji, !f32_bj, !f32_bj
+    %norm1, %mean1, %rstd1 = weft.kernel @layer_norm (%residual1_2 = %residual1 : !bji, %gamma1_3 = %gamma1 : !i, %beta1_4 = %beta1 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %norm1_5, %mean1_6, %rstd1_7 = weft.layer_norm %residual1_2, %gamma1_3, %beta1_4 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
+      weft.yield %norm1_5, %mean1_6, %rstd1_7 : !bji, !f32_bj, !f32_bj
     }
-    %w1_1 = weft.kernel @transpose_w1 (%w1_3 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}} {
-      %w1_4 = weft.identity %w1_3 : !ui
-      weft.yield %w1_4 : !ui
-    }
-    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_3 = %w1_1 : !ui, %norm1_4 = %norm1 : !bji, %b1_5 = %b1 : !u) -> !bju layouts ([i, u], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
-      %hidden_product = weft.contract "ui,bji->bju" %w1_3, %norm1_4 : !ui, !bji -> !bju
-      %hidden = weft.bias %hidden_product, %b1_5 along (u) : !bju, !u
+    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_2 = %w1 : !ui, %norm1_3 = %norm1 : !bji, %b1_4 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [u, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+      %hidden_product = weft.contract "ui,bji->bju" %w1_2, %norm1_3 : !ui, !bji -> !bju
+      %hidden = weft.bias %hidden_product, %b1_4 along (u) : !bju, !u
       %active = weft.relu %hidden : !bju
-      %active_kept_6 = weft.dropout %active {p = 0.1, stream = 2} : !bju
-      weft.yield %active_kept_6 : !bju
+      %active_kept_5 = weft.dropout %active {p = 0.1, stream = 2} : !bju
+      weft.yield %active_kept_5 : !bju
     }
-    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_3 = %w2 : !iu, %active_kept_4 = %active_kept : !bju, %b2_5 = %b2 : !i, %norm1_6 = %norm1 : !bji) -> !bji layouts ([i, u], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %feed_forward_product = weft.contract "iu,bju->bji" %w2_3, %active_kept_4 : !iu, !bju -> !bji
-      %feed_forward = weft.bias %feed_forward_product, %b2_5 along (i) : !bji, !i
+    %w2_0 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
+      %w2_3 = weft.identity %w2_2 : !iu
+      weft.yield %w2_3 : !iu
+    }
+    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_2 = %w2_0 : !iu, %active_kept_3 = %active_kept : !bju, %b2_4 = %b2 : !i, %norm1_5 = %norm1 : !bji) -> !bji layouts ([u, i], [u, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
+      %feed_forward_product = weft.contract "iu,bju->bji" %w2_2, %active_kept_3 : !iu, !bju -> !bji
+      %feed_forward = weft.bias %feed_forward_product, %b2_4 along (i) : !bji, !i
       %feed_forward_kept = weft.dropout %feed_forward {p = 0.1, stream = 3} : !bji
-      %residual2_7 = weft.residual %feed_forward_kept, %norm1_6 : !bji
-      weft.yield %residual2_7 : !bji
+      %residual2_6 = weft.residual %feed_forward_kept, %norm1_5 : !bji
+      weft.yield %residual2_6 : !bji
     }
-    %norm2, %mean2, %rstd2 = weft.kernel @layer_norm_2 (%residual2_3 = %residual2 : !bji, %gamma2_4 = %gamma2 : !i, %beta2_5 = %beta2 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %norm2_6, %mean2_7, %rstd2_8 = weft.layer_norm %residual2_3, %gamma2_4, %beta2_5 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
-      weft.yield %norm2_6, %mean2_7, %rstd2_8 : !bji, !f32_bj, !f32_bj
+    %norm2, %mean2, %rstd2 = weft.kernel @layer_norm_2 (%residual2_2 = %residual2 : !bji, %gamma2_3 = %gamma2 : !i, %beta2_4 = %beta2 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %norm2_5, %mean2_6, %rstd2_7 = weft.layer_norm %residual2_2, %gamma2_3, %beta2_4 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
+      weft.yield %norm2_5, %mean2_6, %rstd2_7 : !bji, !f32_bj, !f32_bj
     }
-    %wq_wk_wv_2 = weft.kernel @concat_3 (%wq_3 = %wq : !phi, %wk_4 = %wk : !phi, %wv_5 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
-      %wq_wk_wv_6 = weft.concat %wq_3, %wk_4, %wv_5 {axis = h} : !phi, !phi, !whi -> !phi1
-      weft.yield %wq_wk_wv_6 : !phi1
+    %wq_wk_wv_2 = weft.kernel @concat_3 (%wq_2 = %wq : !phi, %wk_3 = %wk : !phi, %wv_4 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
+      %wq_wk_wv_5 = weft.concat %wq_2, %wk_3, %wv_4 {axis = h} : !phi, !phi, !whi -> !phi1
+      weft.yield %wq_wk_wv_5 : !phi1
     }
-    %d_residual2 = weft.kernel @layer_norm_dx (%d_norm2_3 = %d_norm2 : !bji, %residual2_4 = %residual2 : !bji, %gamma2_5 = %gamma2 : !i, %mean2_6 = %mean2 : !f32_bj, %rstd2_7 = %rstd2 : !f32_bj) -> !bji layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 4 : i64}} {
-      %d_residual2_8 = weft.layer_norm_dx %d_norm2_3, %residual2_4, %gamma2_5, %mean2_6, %rstd2_7 over i : !bji, !bji, !i, !f32_bj, !f32_bj
-      weft.yield %d_residual2_8 : !bji
+    %d_residual2 = weft.kernel @layer_norm_dx (%d_norm2_2 = %d_norm2 : !bji, %residual2_3 = %residual2 : !bji, %gamma2_4 = %gamma2 : !i, %mean2_5 = %mean2 : !f32_bj, %rstd2_6 = %rstd2 : !f32_bj) -> !bji layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+      %d_residual2_7 = weft.layer_norm_dx %d_norm2_2, %residual2_3, %gamma2_4, %mean2_5, %rstd2_6 over i : !bji, !bji, !i, !f32_bj, !f32_bj
+      weft.yield %d_residual2_7 : !bji
     }
-    %d_gamma2, %d_beta2, %d_feed_forward, %d_b2 = weft.kernel @layer_norm_dw_dropout_reduce (%d_norm2_3 = %d_norm2 : !bji, %residual2_4 = %residual2 : !bji, %mean2_5 = %mean2 : !f32_bj, %rstd2_6 = %rstd2 : !f32_bj, %d_residual2_7 = %d_residual2 : !bji) -> (!i, !i, !bji, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j], [b, j, i] -> [i], [i], [b, j, i], [i]) attributes {config = {blocks_per_row = 16 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 512 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
-      %d_gamma2_8, %d_beta2_9 = weft.layer_norm_dw %d_norm2_3, %residual2_4, %mean2_5, %rstd2_6 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
-      %d_feed_forward_10 = weft.dropout %d_residual2_7 {p = 0.1, stream = 3} : !bji
-      %d_b2_11 = weft.reduce sum %d_feed_forward_10 over b, j : !bji -> !i
-      weft.yield %d_gamma2_8, %d_beta2_9, %d_feed_forward_10, %d_b2_11 : !i, !i, !bji, !i
+    %d_gamma2, %d_beta2, %d_feed_forward, %d_b2 = weft.kernel @layer_norm_dw_dropout_reduce (%d_norm2_2 = %d_norm2 : !bji, %residual2_3 = %residual2 : !bji, %mean2_4 = %mean2 : !f32_bj, %rstd2_5 = %rstd2 : !f32_bj, %d_residual2_6 = %d_residual2 : !bji) -> (!i, !i, !bji, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j], [b, j, i] -> [i], [i], [b, j, i], [i]) attributes {config = {blocks_per_row = 16 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 512 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
+      %d_gamma2_7, %d_beta2_8 = weft.layer_norm_dw %d_norm2_2, %residual2_3, %mean2_4, %rstd2_5 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
+      %d_feed_forward_9 = weft.dropout %d_residual2_6 {p = 0.1, stream = 3} : !bji
+      %d_b2_10 = weft.reduce sum %d_feed_forward_9 over b, j : !bji -> !i
+      weft.yield %d_gamma2_7, %d_beta2_8, %d_feed_forward_9, %d_b2_10 : !i, !i, !bji, !i
     }
-    %d_w2 = weft.kernel @d_w2_contraction (%d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> !iu layouts ([b, j, i], [b, j, u] -> [i, u]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 4 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 23 : i64, workspace_bytes = 0 : i64}} {
-      %d_w2_5 = weft.contract "bji,bju->iu" %d_feed_forward_3, %active_kept_4 : !bji, !bju -> !iu
-      weft.yield %d_w2_5 : !iu
+    %d_w2 = weft.kernel @d_w2_contraction (%d_feed_forward_2 = %d_feed_forward : !bji, %active_kept_3 = %active_kept : !bju) -> !iu layouts ([b, j, i], [u, b, j] -> [i, u]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 4 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 23 : i64, workspace_bytes = 0 : i64}} {
+      %d_w2_4 = weft.contract "bji,bju->iu" %d_feed_forward_2, %active_kept_3 : !bji, !bju -> !iu
+      weft.yield %d_w2_4 : !iu
     }
-    %w2_2 = weft.kernel @transpose_w2 (%w2_3 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
-      %w2_4 = weft.identity %w2_3 : !iu
-      weft.yield %w2_4 : !iu
-    }
-    %d_hidden = weft.kernel @d_active_kept_projection_scale_relu_dx (%w2_3 = %w2_2 : !iu, %d_feed_forward_4 = %d_feed_forward : !bji, %active_kept_5 = %active_kept : !bju) -> !bju layouts ([u, i], [b, j, i], [b, j, u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
-      %d_active_kept = weft.contract "iu,bji->bju" %w2_3, %d_feed_forward_4 : !iu, !bji -> !bju
+    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_2 = %w2_0 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [u, b, j] -> [u, b, j], [u]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_active_kept = weft.contract "iu,bji->bju" %w2_2, %d_feed_forward_3 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
-      %d_hidden_6 = weft.relu_dx %d_active, %active_kept_5 : !bju
-      weft.yield %d_hidden_6 : !bju
+      %d_hidden_5 = weft.relu_dx %d_active, %active_kept_4 : !bju
+      %d_b1_6 = weft.reduce sum %d_hidden_5 over b, j : !bju -> !u
+      weft.yield %d_hidden_5, %d_b1_6 : !bju, !u
     }
-    %d_w1, %d_b1 = weft.kernel @reduce_d_w1_contraction (%d_hidden_3 = %d_hidden : !bju, %norm1_4 = %norm1 : !bji) -> (!ui, !u) layouts ([b, j, u], [b, j, i] -> [u, i], [u]) attributes {config = {algorithm = 39 : i64, cluster_shape = 3 : i64, custom_option = 0 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 1 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
-      %d_w1_5 = weft.contract "bju,bji->ui" %d_hidden_3, %norm1_4 : !bju, !bji -> !ui
-      %d_b1_6 = weft.reduce sum %d_hidden_3 over b, j : !bju -> !u
-      weft.yield %d_w1_5, %d_b1_6 : !ui, !u
+    %d_w1 = weft.kernel @d_w1_contraction (%d_hidden_2 = %d_hidden : !bju, %norm1_3 = %norm1 : !bji) -> !ui layouts ([u, b, j], [b, j, i] -> [u, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 4 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 23 : i64, workspace_bytes = 0 : i64}} {
+      %d_w1_4 = weft.contract "bju,bji->ui" %d_hidden_2, %norm1_3 : !bju, !bji -> !ui
+      weft.yield %d_w1_4 : !ui
     }
-    %d_norm1 = weft.kernel @d_norm1_hidden_projection_add (%w1_3 = %w1_1 : !ui, %d_hidden_4 = %d_hidden : !bju, %d_residual2_5 = %d_residual2 : !bji) -> !bji layouts ([u, i], [b, j, u], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 4 : i64}} {
-      %d_norm1_hidden_product = weft.contract "ui,bju->bji" %w1_3, %d_hidden_4 : !ui, !bju -> !bji
-      %d_norm1_6 = weft.add %d_residual2_5, %d_norm1_hidden_product : !bji
-      weft.yield %d_norm1_6 : !bji
+    %d_norm1 = weft.kernel @d_norm1_hidden_projection_add (%w1_2 = %w1 : !ui, %d_hidden_3 = %d_hidden : !bju, %d_residual2_4 = %d_residual2 : !bji) -> !bji layouts ([u, i], [u, b, j], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 4 : i64}} {
+      %d_norm1_hidden_product = weft.contract "ui,bju->bji" %w1_2, %d_hidden_3 : !ui, !bju -> !bji
+      %d_norm1_5 = weft.add %d_residual2_4, %d_norm1_hidden_product : !bji
+      weft.yield %d_norm1_5 : !bji
     }
-    %d_gamma1, %d_beta1 = weft.kernel @layer_norm_dw (%d_norm1_3 = %d_norm1 : !bji, %residual1_4 = %residual1 : !bji, %mean1_5 = %mean1 : !f32_bj, %rstd1_6 = %rstd1 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 512 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_gamma1_7, %d_beta1_8 = weft.layer_norm_dw %d_norm1_3, %residual1_4, %mean1_5, %rstd1_6 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
-      weft.yield %d_gamma1_7, %d_beta1_8 : !i, !i
+    %d_gamma1, %d_beta1 = weft.kernel @layer_norm_dw (%d_norm1_2 = %d_norm1 : !bji, %residual1_3 = %residual1 : !bji, %mean1_4 = %mean1 : !f32_bj, %rstd1_5 = %rstd1 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 512 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_gamma1_6, %d_beta1_7 = weft.layer_norm_dw %d_norm1_2, %residual1_3, %mean1_4, %rstd1_5 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
+      weft.yield %d_gamma1_6, %d_beta1_7 : !i, !i
     }
-    %d_residual1, %d_attention = weft.kernel @layer_norm_dx_dropout (%d_norm1_3 = %d_norm1 : !bji, %residual1_4 = %residual1 : !bji, %gamma1_5 = %gamma1 : !i, %mean1_6 = %mean1 : !f32_bj, %rstd1_7 = %rstd1 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_residual1_8 = weft.layer_norm_dx %d_norm1_3, %residual1_4, %gamma1_5, %mean1_6, %rstd1_7 over i : !bji, !bji, !i, !f32_bj, !f32_bj
-      %d_attention_9 = weft.dropout %d_residual1_8 {p = 0.1, stream = 1} : !bji
-      weft.yield %d_residual1_8, %d_attention_9 : !bji, !bji
+    %d_residual1, %d_attention = weft.kernel @layer_norm_dx_dropout (%d_norm1_2 = %d_norm1 : !bji, %residual1_3 = %residual1 : !bji, %gamma1_4 = %gamma1 : !i, %mean1_5 = %mean1 : !f32_bj, %rstd1_6 = %rstd1 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_residual1_7 = weft.layer_norm_dx %d_norm1_2, %residual1_3, %gamma1_4, %mean1_5, %rstd1_6 over i : !bji, !bji, !i, !f32_bj, !f32_bj
+      %d_attention_8 = weft.dropout %d_residual1_7 {p = 0.1, stream = 1} : !bji
+      weft.yield %d_residual1_7, %d_attention_8 : !bji, !bji
     }
-    %d_bo = weft.kernel @reduce (%d_attention_3 = %d_attention : !bji) -> !i layouts ([b, j, i] -> [i]) attributes {config = {blocks_per_row = 64 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 8 : i64, vector_axis = "i", vector_width = 4 : i64}} {
-      %d_bo_4 = weft.reduce sum %d_attention_3 over b, j : !bji -> !i
-      weft.yield %d_bo_4 : !i
+    %d_bo = weft.kernel @reduce (%d_attention_2 = %d_attention : !bji) -> !i layouts ([b, j, i] -> [i]) attributes {config = {blocks_per_row = 64 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 8 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+      %d_bo_3 = weft.reduce sum %d_attention_2 over b, j : !bji -> !i
+      weft.yield %d_bo_3 : !i
     }
-    %d_wo = weft.kernel @d_wo_contraction (%d_attention_3 = %d_attention : !bji, %weighted_4 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
-      %d_wo_5 = weft.contract "bji,whbj->whi" %d_attention_3, %weighted_4 : !bji, !whbj -> !whi
-      weft.yield %d_wo_5 : !whi
+    %d_wo = weft.kernel @d_wo_contraction (%d_attention_2 = %d_attention : !bji, %weighted_3 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+      %d_wo_4 = weft.contract "bji,whbj->whi" %d_attention_2, %weighted_3 : !bji, !whbj -> !whi
+      weft.yield %d_wo_4 : !whi
     }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_3 = %wo_0 : !whi, %d_attention_4 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %d_weighted_5 = weft.contract "whi,bji->whbj" %wo_3, %d_attention_4 : !whi, !bji -> !whbj
-      weft.yield %d_weighted_5 : !whbj
+    %wo_1 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
+      %wo_3 = weft.identity %wo_2 : !whi
+      weft.yield %wo_3 : !whi
     }
-    %d_v = weft.kernel @d_v_contraction (%d_weighted_3 = %d_weighted : !whbj, %kept_4 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
-      %d_v_5 = weft.contract "whbj,hbjk->whbk" %d_weighted_3, %kept_4 : !whbj, !hbjk -> !whbk
-      weft.yield %d_v_5 : !whbk
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_1 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_weighted_4 = weft.contract "whi,bji->whbj" %wo_2, %d_attention_3 : !whi, !bji -> !whbj
+      weft.yield %d_weighted_4 : !whbj
     }
-    %d_kept = weft.kernel @d_kept_contraction (%v_3 = %v : !whbk, %d_weighted_4 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %d_kept_5 = weft.contract "whbk,whbj->hbjk" %v_3, %d_weighted_4 : !whbk, !whbj -> !hbjk
-      weft.yield %d_kept_5 : !hbjk
+    %d_v = weft.kernel @d_v_contraction (%d_weighted_2 = %d_weighted : !whbj, %kept_3 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+      %d_v_4 = weft.contract "whbj,hbjk->whbk" %d_weighted_2, %kept_3 : !whbj, !hbjk -> !whbk
+      weft.yield %d_v_4 : !whbk
     }
-    %d_score = weft.kernel @dropout_softmax_dx (%d_kept_3 = %d_kept : !hbjk, %probability_4 = %probability : !hbjk) -> !hbjk layouts ([h, b, j, k], [h, b, j, k] -> [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 128 : i64, threads_per_row = 16 : i64, vector_axis = "k", vector_width = 8 : i64}} {
-      %d_probability = weft.dropout %d_kept_3 {p = 0.1, stream = 0} : !hbjk
-      %d_score_5 = weft.softmax_dx %d_probability, %probability_4 over k : !hbjk
-      weft.yield %d_score_5 : !hbjk
+    %d_kept = weft.kernel @d_kept_contraction (%v_2 = %v : !whbk, %d_weighted_3 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, staging = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_kept_4 = weft.contract "whbk,whbj->hbjk" %v_2, %d_weighted_3 : !whbk, !whbj -> !hbjk
+      weft.yield %d_kept_4 : !hbjk
     }
-    %d_k = weft.kernel @d_k_contraction (%d_score_3 = %d_score : !hbjk, %q_4 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [589824, 12288, 128, 1] -> [p, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
-      %d_k_5 = weft.contract "hbjk,phbj->phbk" %d_score_3, %q_4 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
-      weft.yield %d_k_5 : !phbk
+    %d_score = weft.kernel @dropout_softmax_dx (%d_kept_2 = %d_kept : !hbjk, %probability_3 = %probability : !hbjk) -> !hbjk layouts ([h, b, j, k], [h, b, j, k] -> [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 128 : i64, threads_per_row = 16 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+      %d_probability = weft.dropout %d_kept_2 {p = 0.1, stream = 0} : !hbjk
+      %d_score_4 = weft.softmax_dx %d_probability, %probability_3 over k : !hbjk
+      weft.yield %d_score_4 : !hbjk
     }
-    %d_q = weft.kernel @d_q_contraction (%k_3 = %k : !phbk, %d_score_4 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
-      %d_q_5 = weft.contract "phbk,hbjk->phbj" %k_3, %d_score_4 {scale = 0.125} : !phbk, !hbjk -> !phbj1
-      weft.yield %d_q_5 : !phbj1
+    %d_k = weft.kernel @d_k_contraction (%d_score_2 = %d_score : !hbjk, %q_3 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [589824, 12288, 128, 1] -> [p, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+      %d_k_4 = weft.contract "hbjk,phbj->phbk" %d_score_2, %q_3 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
+      weft.yield %d_k_4 : !phbk
     }
-    %d_q_d_k_d_v = weft.kernel @concat_4 (%d_q_3 = %d_q : !phbj1, %d_k_4 = %d_k : !phbk, %d_v_5 = %d_v : !whbk) -> !phbj layouts ([p, h, b, j] strides [589824, 12288, 128, 1], [p, h, b, k] strides [589824, 12288, 128, 1] offset 196608, [w, h, b, k] strides [589824, 12288, 128, 1] offset 393216 -> [p, h, b, j]) attributes {config = {family = "view"}} {
-      %d_q_d_k_d_v_6 = weft.concat %d_q_3, %d_k_4, %d_v_5 {axis = h} : !phbj1, !phbk, !whbk -> !phbj
-      weft.yield %d_q_d_k_d_v_6 : !phbj
+    %d_q = weft.kernel @d_q_contraction (%k_2 = %k : !phbk, %d_score_3 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, staging = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+      %d_q_4 = weft.contract "phbk,hbjk->phbj" %k_2, %d_score_3 {scale = 0.125} : !phbk, !hbjk -> !phbj1
+      weft.yield %d_q_4 : !phbj1
     }
-    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_2_3 = %wq_wk_wv_2 : !phi1, %d_q_d_k_d_v_4 = %d_q_d_k_d_v : !phbj, %d_residual1_5 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %d_x_q_product_d_x_k_product_d_x_v_product = weft.contract "phi,phbj->bji" %wq_wk_wv_2_3, %d_q_d_k_d_v_4 : !phi1, !phbj -> !bji
-      %d_x_6 = weft.add %d_residual1_5, %d_x_q_product_d_x_k_product_d_x_v_product : !bji
-      weft.yield %d_x_6 : !bji
+    %d_q_d_k_d_v = weft.kernel @concat_4 (%d_q_2 = %d_q : !phbj1, %d_k_3 = %d_k : !phbk, %d_v_4 = %d_v : !whbk) -> !phbj layouts ([p, h, b, j] strides [589824, 12288, 128, 1], [p, h, b, k] strides [589824, 12288, 128, 1] offset 196608, [w, h, b, k] strides [589824, 12288, 128, 1] offset 393216 -> [p, h, b, j]) attributes {config = {family = "view"}} {
+      %d_q_d_k_d_v_5 = weft.concat %d_q_2, %d_k_3, %d_v_4 {axis = h} : !phbj1, !phbk, !whbk -> !phbj
+      weft.yield %d_q_d_k_d_v_5 : !phbj
     }
-    %d_wq_d_wk_d_wv = weft.kernel @d_wq_d_wk_d_wv_contraction (%d_q_d_k_d_v_3 = %d_q_d_k_d_v : !phbj, %x_4 = %x : !bji) -> !phi1 layouts ([p, h, b, j], [b, j, i] -> [p, h, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 495 : i64, workspace_bytes = 0 : i64}} {
-      %d_wq_d_wk_d_wv_5 = weft.contract "phbj,bji->phi" %d_q_d_k_d_v_3, %x_4 : !phbj, !bji -> !phi1
-      weft.yield %d_wq_d_wk_d_wv_5 : !phi1
+    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_2_2 = %wq_wk_wv_2 : !phi1, %d_q_d_k_d_v_3 = %d_q_d_k_d_v : !phbj, %d_residual1_4 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "hopper-contraction", raster_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, staging = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_x_q_product_d_x_k_product_d_x_v_product = weft.contract "phi,phbj->bji" %wq_wk_wv_2_2, %d_q_d_k_d_v_3 : !phi1, !phbj -> !bji
+      %d_x_5 = weft.add %d_residual1_4, %d_x_q_product_d_x_k_product_d_x_v_product : !bji
+      weft.yield %d_x_5 : !bji
     }
-    %d_wq = weft.kernel @slice_4 (%d_wq_d_wk_d_wv_3 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wq_4 = weft.slice %d_wq_d_wk_d_wv_3 {axis = h, size = 16, start = 0} : !phi1 -> !phi
-      weft.yield %d_wq_4 : !phi
+    %d_wq_d_wk_d_wv = weft.kernel @d_wq_d_wk_d_wv_contraction (%d_q_d_k_d_v_2 = %d_q_d_k_d_v : !phbj, %x_3 = %x : !bji) -> !phi1 layouts ([p, h, b, j], [b, j, i] -> [p, h, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 495 : i64, workspace_bytes = 0 : i64}} {
+      %d_wq_d_wk_d_wv_4 = weft.contract "phbj,bji->phi" %d_q_d_k_d_v_2, %x_3 : !phbj, !bji -> !phi1
+      weft.yield %d_wq_d_wk_d_wv_4 : !phi1
     }
-    %d_wk = weft.kernel @slice_5 (%d_wq_d_wk_d_wv_3 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wk_4 = weft.slice %d_wq_d_wk_d_wv_3 {axis = h, size = 16, start = 16} : !phi1 -> !phi
-      weft.yield %d_wk_4 : !phi
+    %d_wq = weft.kernel @slice_4 (%d_wq_d_wk_d_wv_2 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wq_3 = weft.slice %d_wq_d_wk_d_wv_2 {axis = h, size = 16, start = 0} : !phi1 -> !phi
+      weft.yield %d_wq_3 : !phi
     }
-    %d_wv = weft.kernel @slice_6 (%d_wq_d_wk_d_wv_3 = %d_wq_d_wk_d_wv : !phi1) -> !whi layouts ([p, h, i] -> [w, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wv_4 = weft.slice %d_wq_d_wk_d_wv_3 {axis = h, size = 16, start = 32} : !phi1 -> !whi
-      weft.yield %d_wv_4 : !whi
+    %d_wk = weft.kernel @slice_5 (%d_wq_d_wk_d_wv_2 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wk_3 = weft.slice %d_wq_d_wk_d_wv_2 {axis = h, size = 16, start = 16} : !phi1 -> !phi
+      weft.yield %d_wk_3 : !phi
     }
-    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_3 = %d_v : !whbk, %d_k_4 = %d_k : !phbk, %d_q_5 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 512 : i64, threads_per_row = 512 : i64, vector_axis = "k", vector_width = 8 : i64}} {
-      %d_bv_6 = weft.reduce sum %d_v_3 over b, k : !whbk -> !wh
-      %d_bk_7 = weft.reduce sum %d_k_4 over b, k : !phbk -> !ph
-      %d_bq_8 = weft.reduce sum %d_q_5 over b, j : !phbj1 -> !ph
-      weft.yield %d_bv_6, %d_bk_7, %d_bq_8 : !wh, !ph, !ph
+    %d_wv = weft.kernel @slice_6 (%d_wq_d_wk_d_wv_2 = %d_wq_d_wk_d_wv : !phi1) -> !whi layouts ([p, h, i] -> [w, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wv_3 = weft.slice %d_wq_d_wk_d_wv_2 {axis = h, size = 16, start = 32} : !phi1 -> !whi
+      weft.yield %d_wv_3 : !whi
+    }
+    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_2 = %d_v : !whbk, %d_k_3 = %d_k : !phbk, %d_q_4 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 512 : i64, threads_per_row = 512 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+      %d_bv_5 = weft.reduce sum %d_v_2 over b, k : !whbk -> !wh
+      %d_bk_6 = weft.reduce sum %d_k_3 over b, k : !phbk -> !ph
+      %d_bq_7 = weft.reduce sum %d_q_4 over b, j : !phbj1 -> !ph
+      weft.yield %d_bv_5, %d_bk_6, %d_bq_7 : !wh, !ph, !ph
     }
     weft.return %norm2, %d_x, %d_wq, %d_bq, %d_wk, %d_bk, %d_wv, %d_bv, %d_wo, %d_bo, %d_gamma1, %d_beta1, %d_w1, %d_b1, %d_w2, %d_b2, %d_gamma2, %d_beta2 : !bji, !bji, !phi, !ph, !phi, !ph, !whi, !wh, !whi, !i, !i, !i, !ui, !u, !iu, !i, !i, !i
   }

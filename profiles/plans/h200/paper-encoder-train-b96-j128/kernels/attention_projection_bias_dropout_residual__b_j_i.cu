@@ -5,7 +5,7 @@
 //              %13 = dropout %12
 //              %14 = residual %13, %x
 //   space      i=1024 b=96 j=128 | w=64 h=16 (reduced)
-//   reads      wo[i,w,h] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
+//   reads      wo[w,h,i] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
 //   writes     residual1[b,j,i] f16    25.2 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
@@ -20,7 +20,7 @@ constexpr weft::Offset w = 64, h = 16, i = 1024, b = 96, j = 128;  // extents
 constexpr weft::hopper::Product product = {
     .batch = 1, .m = b * j, .n = i, .k = w * h,
     .a = {.outer = 1, .k = b * j, .batch = 0, .isByEngine = true},
-    .b = {.outer = w * h, .k = 1, .batch = 0, .isByEngine = true},
+    .b = {.outer = 1, .k = i, .batch = 0, .isByEngine = true},
     .strideCm = i, .batchStrideC = 0, .isByEngine = true};
 constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 4, .splits = 1,
     .isPingPong = true};

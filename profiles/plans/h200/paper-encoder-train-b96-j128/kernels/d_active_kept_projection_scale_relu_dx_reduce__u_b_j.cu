@@ -1,0 +1,52 @@
+// d_active_kept_projection_scale_relu_dx_reduce__u_b_j    kernel 16 of paper-encoder, forward    (this header is not hashed)
+//
+//   ops        %30 = contract "iu,bji->bju" %w2, %27
+//              %31 = scale %30
+//              %32 = relu_dx %31, %19
+//              %33 = reduce %32 over b, j
+//   space      u=4096 | i=1024 b=96 j=128 (reduced)
+//   reads      w2[i,u] f16   d_feed_forward[b,j,i] f16   active_kept[u,b,j] f16    134 MB
+//   writes     d_hidden[u,b,j] f16   d_b1[u] f16    101 MB
+//   flop       103 Gflop
+//   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 staged panels, raster 4    launch <<<132, 384>>>
+//   fused by   fuse: producer-consumer + reduction-consumer
+//   not fused  contract, bias, relu, dropout, relu_dx: F031 forward-and-backward (hidden_product, d_hidden)
+//   not fused  contract, scale, relu_dx, reduce, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+#include "weft/hopper_contraction.cuh"
+#include "weft/hopper_sums.cuh"
+
+namespace {
+constexpr weft::Offset i = 1024, u = 4096, b = 96, j = 128;  // extents
+constexpr weft::hopper::Product product = {
+    .batch = 1, .m = u, .n = b * j, .k = i,
+    .a = {.outer = 1, .k = u, .batch = 0, .isByEngine = true},
+    .b = {.outer = i, .k = 1, .batch = 0, .isByEngine = true},
+    .strideCm = b * j, .batchStrideC = 0, .isByEngine = true};
+constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 5, .staging = 4, .rasterM = 4, .splits = 1,
+    .isPingPong = true};
+constexpr float factor = 1.1111112f;
+__device__ weft::hopper::RowPartials<product, tile> d_b1_partials;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+d_active_kept_projection_scale_relu_dx_reduce_u_b_j(const __grid_constant__ weft::hopper::TensorMap w2_map,
+                                                    const __grid_constant__ weft::hopper::TensorMap d_feed_forward_map,
+                                                    const __grid_constant__ weft::hopper::TensorMap active_kept_map,
+                                                    const __grid_constant__ weft::hopper::TensorMap d_hidden_map,
+                                                    weft::half *__restrict__ d_b1) {
+  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  const auto finish = [=](float (&sums)[8], const float (&active_kept_v)[8], float (&summed)[1][8],
+      const weft::hopper::Fragment &at) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float d_active = sums[e] * factor;                                                    // %31
+      const float d_hidden_2 = active_kept_v[e] <= 0.0f ? 0.0f : d_active;                        // %32
+      summed[0][e] = d_hidden_2;
+      sums[e] = d_hidden_2;
+    }
+  };
+  weft::hopper::contraction<weft::half, product, tile>({&w2_map, nullptr}, {&d_feed_forward_map, nullptr},
+      {&d_hidden_map, nullptr}, weft::hopper::PanelOperand<weft::half>{{&active_kept_map, nullptr}},
+      weft::hopper::NoVectorOperand{}, weft::hopper::NoPanelOutput{},
+      weft::hopper::sumOutputs(weft::hopper::SumOutput{d_b1, &d_b1_partials}), finish);
+}
