@@ -4,7 +4,8 @@
 // Invariant: every op before the contraction makes, of the tensor that is read or of what such an op made, a tensor over exactly the
 // axes of the operand, and the last result is read by the contraction alone. What else they read is one scalar, one element a row of the
 // operand, or one along k. So a kernel that has a few neighbouring elements of the operand on their way to the tensor cores makes
-// them one by one, in fp32, and rounds them to the operand's element type, as if they had been stored, or scales sums of products in their place (ir/SPEC.md, "Contraction").
+// them one by one, in fp32, and rounds them to the operand's element type, as if they had been stored, or scales sums of products in
+// their place (ir/SPEC.md, "Contraction").
 #pragma once
 
 #include "kernel/MatrixProduct.h"

@@ -272,8 +272,8 @@ std::string hopperTileRefusal(const HopperProduct &product, const HopperContract
   constexpr int ownRegisters = 24;
   const int rows = knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2, ofTile = rows * knobs.tileN / 128;
   // Those of a slice, too, and factors of a lane's rows for groups of slices, as OfRows in hopper_scaled.cuh, with their addresses.
-  const int64_t groups = std::min<int64_t>(knobs.stages / 4 + 2, (product.k + 4 * product.depth() - 1) / (4 * product.depth()));
-  const int sums = product.isScaled() ? 2 * ofTile + rows / 64 * (2 * int(groups) + 4) : ofTile;
+  const int groups = product.k > 4 * product.depth() ? 2 : 1;
+  const int sums = product.isScaled() ? 2 * ofTile + rows / 64 * (2 * groups + 4) : ofTile;
   const int registers = isGuarded ? 200 : ofTile >= 192 ? 240 : 232;
   if ((knobs.splits > 1 || knobs.streams != 0) && sums > 128)
     return fmt::format("{} sums a thread beside those that other blocks send; 128 fit: take smaller tiles", sums);

@@ -17,13 +17,13 @@ template <FactorPlaces places> struct SliceFactors {
   static constexpr bool isScaled = true;
   const float *elements;
 
-  /// Of a lane's rows of every block of 64. The four lanes that have the same rows ask for four slices at once, and hand them to each other:
-  /// what a thread asks for waits behind all slices that are on their way, so it asks for more of them ahead than the ring has.
+  /// Of a lane's rows of every block of 64. The four lanes that have the same rows ask for four slices at once, and hand them to each other,
+  /// four slices ahead: what a thread asks for waits behind all slices that are on their way.
   template <Product product, Tile tile> struct OfRows {
     using P = Plan<product, tile>;
-    static constexpr int rowBlocks = P::rowBlocks, together = 4, groups = smaller(tile.stages / together + 2, (P::slices + together - 1) / together);
+    static constexpr int rowBlocks = P::rowBlocks, together = 4, groups = smaller(2, (P::slices + together - 1) / together);
     const float *from[rowBlocks][2];
-    float of[groups][rowBlocks][2];  // of this group of slices and the next ones
+    float of[groups][rowBlocks][2];  // of this group of slices and the next
     __device__ __forceinline__ OfRows(const SliceFactors &factors, const Panels<product, tile> &panels) {
 #pragma unroll
       for (int block = 0; block < rowBlocks; ++block)

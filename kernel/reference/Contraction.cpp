@@ -66,6 +66,7 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
     if (!mayStay[0] && !mayStay[1]) continue;
     const Point wholeA = mayStay[0] ? operand(op, 0, places[0]) : a, wholeB = mayStay[1] ? operand(op, 1, places[1]) : b;
     unrounded += wholeA.value * wholeB.value;
+    magnitude += std::max(0.0, std::abs(wholeA.value * wholeB.value) - std::abs(a.value * b.value));
     error += wholeA.error * std::abs(wholeB.value) + wholeB.error * std::abs(wholeA.value);
   }
   if (mayStay[0] || mayStay[1]) error += std::abs(total - unrounded);

@@ -122,8 +122,8 @@ constexpr double ampereUnmeasured = 1.05;
 /// products take 60 cycles a warp); the share of a multiprocessor's arithmetic that three warps of a block on sm_90a have, and the warps that
 /// multiply before sm_90 (estimates). On the price of such kernels as on that of those whose blocks share k.
 constexpr double makingInstructions = 20, copyingInstructions = 34, hopperMakingShare = 0.5, ampereMakingShare = 0.6, prologueUnmeasured = 1.05;
-/// The same where sums of products are scaled in the place of an operand (H200: 7 to 10% over the plain product).
-constexpr double scaledUnmeasured = 1.08;
+/// The same where sums of products are scaled in the place of an operand (H200: 7% over the plain product).
+constexpr double scaledUnmeasured = 1.07;
 
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <tuple>
 #include <set>
+#include <tuple>
 
 namespace weft {
 namespace {

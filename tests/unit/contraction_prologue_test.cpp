@@ -16,6 +16,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace weft;
@@ -417,4 +418,28 @@ TEST_CASE("single elements in fp64: the operand is rounded to its type, and off 
   CHECK(at(1 + 0x1p-12).value == 1);
   CHECK(at(1 + 0x1p-12).error < 0x1p-20);
   CHECK(at(1 + 0x1.8p-11).value == 1 + 0x1p-10);
+}
+
+TEST_CASE("an operand that is scaled may stay unrounded: that sum is admitted, and nothing like a run's factor for another's") {
+  const Kernel kernel = recomposedRows({.b = 1, .h = 1, .j = 1, .k = 128, .p = 1}, DType::f16, 64, false);
+  const auto at = [&](double x, double first, double second) {
+    reference::PointEvaluator evaluator(kernel, {[&](std::span<const int64_t>) { return x; },
+                                                 [&](std::span<const int64_t> place) { return place[3] == 0 ? first : second; },
+                                                 [](std::span<const int64_t>) { return 1.0; }}, {});
+    return evaluator.output(0, std::vector<int64_t>(4, 0));
+  };
+  const double x = 1 + 0x1p-10, factor = 1 + 0x1p-11;  // whose product is rounded by nearly half a unit
+  const reference::Point point = at(x, factor, factor);
+  const double unrounded = 64 * x * factor, rounded = 64 * (1 + 0x1p-9);  // times 0.5 for 128 elements
+  CHECK(std::abs(point.value - rounded) < 1e-9);
+  CHECK(std::abs(unrounded - rounded) > 0.01);
+  CHECK(std::abs(point.value - unrounded) <= point.error);
+  CHECK(point.error < 2 * std::abs(unrounded - rounded));
+  // Where halves have few digits left, more than a hundredth.
+  const reference::Point tiny = at(1.1, 0x1p-22, 0x1p-22);
+  CHECK(std::abs(tiny.value - 64 * 0x1p-22) < 1e-12);
+  CHECK(std::abs(tiny.value - 64 * 1.1 * 0x1p-22) <= tiny.error);
+  const reference::Point runs = at(1, 1, 2);
+  CHECK(std::abs(runs.value - 96) < 1e-9);
+  CHECK(runs.error < 0.1);  // the second run by the first one's factor: 64
 }

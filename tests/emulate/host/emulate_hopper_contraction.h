@@ -17,19 +17,19 @@ struct NoScaling {
   static constexpr bool isScaled = false;
 };
 
-/// One sum of products; zero out of bounds, as the copy engine brings zeros. factorOf(k): of what A has there.
-template <Product product, typename A, typename B, typename Factor>
-float sumAt(const A *a, const B *b, int batch, int row, int column, const Factor &factorOf) {
+/// One sum of products; zero out of bounds, as the copy engine brings zeros. Of elements of k from `begin` to `end`.
+template <Product product, typename A, typename B> float sumAt(const A *a, const B *b, int batch, int row, int column, int begin = 0, int end = int(product.k)) {
   float sum = 0;
   if (row >= product.m || column >= product.n) return sum;
-  for (int k = 0; k < product.k; ++k)
-    sum += factorOf(k) * widen(a[batch * product.a.batch + row * product.a.outer + k * product.a.k]) * widen(b[batch * product.b.batch + column * product.b.outer + k * product.b.k]);
+  for (int k = begin; k < end; ++k)
+    sum += widen(a[batch * product.a.batch + row * product.a.outer + k * product.a.k]) * widen(b[batch * product.b.batch + column * product.b.outer + k * product.b.k]);
   return sum;
 }
 
 template <typename T, Product product, Tile tile, typename Scaling, typename PanelInput, typename VectorInput, typename PanelOutput, typename SumOutputs, typename Epilogue>
 void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
-                 const Scaling &scaling, const PanelInput &panel, const VectorInput &vector, const PanelOutput &output, const SumOutputs &sums, const Epilogue &epilogue) {
+                       const Scaling &scaling, const PanelInput &panel, const VectorInput &vector, const PanelOutput &output, const SumOutputs &sums,
+                       const Epilogue &epilogue) {
   using P = Plan<product, tile>;
   using Out = Finish<PanelInput, VectorInput, PanelOutput, SumOutputs, Epilogue>;
   static_assert(tile.splits == 1, "clusters are not emulated");
@@ -44,7 +44,7 @@ void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const t
     VectorOfTile<product, tile, VectorInput> vectorOfTile;
     vectorOfTile.load(vector, panels);
     Sums<product, tile> own;
-    [[maybe_unused]] float factors[P::slices][P::rowBlocks][2];
+    [[maybe_unused]] float factors[Scaling::isScaled ? P::slices : 1][P::rowBlocks][2];
     if constexpr (Scaling::isScaled) {
       typename Scaling::template OfRows<product, tile> ofRows(scaling, panels);
       for (int slice = 0; slice < P::slices; ++slice) ofRows.take(factors[slice], slice);
@@ -53,13 +53,15 @@ void scaledContraction(Tensor<const typename ElementsOf<T>::A> a, Tensor<const t
     if constexpr (!areRows) sumsOfSlices<product, tile>(own, shared, a, b, panels);  // emulate_hopper_strides.h
     else for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
       const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
-      const auto factorOf = [&](int k) {
-        if constexpr (!Scaling::isScaled) return 1.0f;
-        else return factors[k / P::tileK][block][rowInFragment(e) / 8];
-      };
-      own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch,
-                                         panels.at.m + panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
-                                         panels.at.n + place / 8 * 16 + lane % 4 * 2 + columnInFragment(e), factorOf);
+      const int row = panels.at.m + panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
+                column = panels.at.n + place / 8 * 16 + lane % 4 * 2 + columnInFragment(e);
+      if constexpr (!Scaling::isScaled) own[block][place] = sumAt<product>(startOf(a), startOf(b), panels.at.batch, row, column);
+      else {
+        own[block][place] = 0;
+        for (int slice = 0; slice < P::slices; ++slice)
+          own[block][place] += factors[slice][block][rowInFragment(e) / 8] *
+                               sumAt<product>(startOf(a), startOf(b), panels.at.batch, row, column, slice * P::tileK, smaller((slice + 1) * P::tileK, int(product.k)));
+      }
     }
     TotalsOfTile<product, tile, SumOutputs> totals;
     storeSums(own, c, panels, staging, vectorOfTile, totals, finish);
