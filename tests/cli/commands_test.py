@@ -206,6 +206,14 @@ class Choices(CommandTest):
         result = self.weft('explain', 'pinned', '--layout', tensor).out
         self.assertIn('the pin costs', result)
 
+    def test_a_pin_of_what_is_never_stored_is_said_to_change_nothing(self):
+        self.weft('compile', *TINY, '--fuse', 'hidden_product,hidden', '--pin', 'hidden_product=bju', '--pin', 'hidden=bju', '-o', 'out')
+        notes = [note for note in json.loads((self.folder / 'out/plan.json').read_text())['notes'] if '--pin' in note]
+        stored = {tensor['logical'] for tensor in json.loads((self.folder / 'out/plan.json').read_text())['tensors']}
+        self.assertNotIn('hidden_product', stored)
+        self.assertIn('--pin hidden_product=b,j,u changes nothing: it lives inside one kernel and is never stored', notes)
+        self.assertEqual(len(notes), len({'hidden_product', 'hidden'} - stored))
+
     def tensor_prices(self):
         self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'out')
         return json.loads((self.folder / 'out/report.json').read_text())['layouts']

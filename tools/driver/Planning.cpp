@@ -41,6 +41,9 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
 PlannedKernels chosenPlan(const Compilation &compilation, const Selected &selected) {
   PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
   planned.plan.lowerBoundSeconds = selected.lowerBound;
+  for (const PinRegret &pin : selected.pins)
+    if (std::ranges::find(planned.plan.tensors, pin.tensor, &runtime::PlanTensor::logical) == planned.plan.tensors.end())
+      planned.plan.notes.push_back(fmt::format("--pin {}={} changes nothing: it lives inside one kernel and is never stored", pin.tensor, pin.layout));
   return planned;
 }
 
