@@ -253,8 +253,9 @@ void addStrides(Collector &collect) {
   const auto addOffered = [&](const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
     const auto space = severalStridesSpace(kernel, collect.device);
     if (!space) return;
-    for (size_t n = 0; n < count; ++n)
-      collect.add(group, kernel, dtype, toConfiguration(kernel, space->tuples[(n * 7919 + turn) % space->tuples.size()], space->knobs[turn++ % space->knobs.size()]));
+    for (size_t n = 0; n < count; ++n, ++turn)
+      collect.add(group, kernel, dtype, toConfiguration(kernel, space->tuples[(n * 7919 + turn) % space->tuples.size()],
+                                                        space->knobs[turn % space->knobs.size()]));
   };
   for (DType dtype : {DType::f16, DType::bf16}) {
     for (const auto &extents : several) {
