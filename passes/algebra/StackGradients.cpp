@@ -135,9 +135,11 @@ public:
       auto part = SliceOp::create(builder, old.getLoc(), product.getResult(), axis, start, size);
       part.getResult().setType(mlir::cast<mlir::RankedTensorType>(old.getType()));
       old.getResult().replaceAllUsesWith(part.getResult());
-      old.erase();
       start += size;
     }
+    // Only now: the builder stands before whatever follows the stacked product, which may be one of them.
+    for (size_t index = range.first; index <= range.last; ++index)
+      ContractOp(group.members[index].ofWeight).erase();
   }
 
 private:

@@ -62,6 +62,34 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() == 1);
 }
 
+TEST_CASE("gradients of stacked projections are those of separate ones where a projection is a result, too") {
+  // The products of the weights' gradients then stand right behind the stacked one, which replaces them.
+  const auto loaded = parse(R"(
+!bji = tensor<2x3x8xf32, #weft.axes<b, j, i>>
+!phi = tensor<4x2x8xf32, #weft.axes<p, h, i>>
+!phbj = tensor<4x2x2x3xf32, #weft.axes<p, h, b, j>>
+weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.parameter}, %wv: !phi {weft.parameter}) -> (!phbj, !phbj, !phbj) {
+  %q = weft.contract "phi,bji->phbj" %wq, %x : !phi, !bji -> !phbj
+  %k = weft.contract "phi,bji->phbj" %wk, %x : !phi, !bji -> !phbj
+  %v = weft.contract "phi,bji->phbj" %wv, %x : !phi, !bji -> !phbj
+  %qr = weft.relu %q : !phbj
+  %kr = weft.relu %k : !phbj
+  %vr = weft.relu %v : !phbj
+  %qk = weft.mul %qr, %kr : !phbj
+  %qkv = weft.mul %qk, %vr : !phbj
+  weft.return %qkv, %q, %v : !phbj, !phbj, !phbj
+})");
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, {});
+  size_t stacked = 0;
+  for (const Variant &variant : variants) {
+    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    stacked += std::ranges::any_of(variant.rewrites, [](const std::string &name) { return name.starts_with("stack-dW"); });
+    requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+  CHECK(stacked > 0);
+}
+
 TEST_CASE("a result has its name in every variant") {
   for (const char *name : {"paper-encoder", "paper-attention"}) {
     INFO(name);
