@@ -1,6 +1,8 @@
 // Typed reading of one JSON object with errors that say where.
 #include "models/ConfigReader.h"
 
+#include "kernel/Nesting.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,6 +36,7 @@ bool isOff(const json &value) { return value.is_null() || value == false || (val
 }  // namespace
 
 ConfigReader::ConfigReader(std::string_view text, std::string where) : where_(std::move(where)) {
+  checkJsonNesting(text, where_);
   std::set<std::string> seen;
   const auto refuseRepeated = [&](int depth, json::parse_event_t event, json &parsed) {
     if (event == json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second)

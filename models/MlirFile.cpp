@@ -4,12 +4,15 @@
 #include "ir/Types.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/Nesting.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace weft::models {
@@ -73,14 +76,14 @@ void requireOneGraph(mlir::ModuleOp module, const std::string &path) {
 mlir::OwningOpRef<mlir::ModuleOp> readMlir(const std::string &path, mlir::MLIRContext &context) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) throw Error::badInput("{}: is not a readable file", path);
-  CapturedDiagnostics diagnostics(context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
-  if (!module) throw Error(ErrorKind::badInput, diagnostics.text(path));
-  requireOneGraph(*module, path);
-  return module;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad()) throw Error::badInput("{}: cannot be read", path);
+  return parseMlir(text, path, context);
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> parseMlir(const std::string &text, const std::string &path, mlir::MLIRContext &context) {
+  checkMlirNesting(text, path);
   CapturedDiagnostics diagnostics(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, path);
   if (!module) throw Error(ErrorKind::badInput, diagnostics.text(path));

@@ -2,6 +2,7 @@
 #include "runtime/JsonText.h"
 
 #include "kernel/Error.h"
+#include "kernel/Nesting.h"
 
 #include <algorithm>
 #include <cmath>
@@ -85,6 +86,7 @@ std::string prettyText(const json &value) {
 }
 
 json parseJson(std::string_view text, const std::string &where) {
+  checkJsonNesting(text, where);
   try {
     return json::parse(text, DuplicateCheck(where));
   } catch (const json::parse_error &error) {

@@ -11,7 +11,8 @@ namespace weft::runtime {
 /// Ends with a newline. Throws std::logic_error for numbers that JSON cannot hold (infinite, not a number).
 std::string prettyText(const nlohmann::json &json);
 
-/// Throws Error(badInput) naming `where` and the line. Duplicate member names are errors.
+/// Throws Error(badInput) naming `where` and the line. Duplicate member names are errors, and so is nesting that a stack may
+/// not hold (kernel/Nesting.h).
 nlohmann::json parseJson(std::string_view text, const std::string &where);
 
 }  // namespace weft::runtime

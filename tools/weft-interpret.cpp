@@ -6,14 +6,14 @@
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/Nesting.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/Describe.h"
+#include "runtime/Files.h"
 #include "runtime/Safetensors.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -154,7 +154,11 @@ int run(const Options &options) {
   registry.insert<WeftDialect>();
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
-  const auto parse = [&](const std::string &file) { return mlir::parseSourceFile<mlir::ModuleOp>(file, &context); };
+  const auto parse = [&](const std::string &file) {
+    const std::string text = runtime::readFile(file);
+    checkMlirNesting(text, file);
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context, file);
+  };
   const mlir::OwningOpRef<mlir::ModuleOp> module = parse(options.file);
   if (!module) return 2;
   const std::vector<GraphOp> graphs = graphsOf(*module, options.graph);
@@ -200,5 +204,8 @@ int main(int argc, char **argv) {
   } catch (const Error &error) {
     fmt::print(stderr, "weft-interpret: {}\n", error.what());
     return int(error.kind);
+  } catch (const std::system_error &error) {
+    fmt::print(stderr, "weft-interpret: {}\n", error.what());
+    return int(ErrorKind::badInput);
   }
 }

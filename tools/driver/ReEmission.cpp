@@ -5,6 +5,7 @@
 #include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/Nesting.h"
 #include "kernel/HopperProduct.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Passes.h"
@@ -36,6 +37,7 @@ public:
   SelectedGraph(const std::string &text, const std::string &where)
       : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
     context.loadDialect<WeftDialect>();
+    checkMlirNesting(text, where);
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, where);
     if (!module) throw diagnostics.error(ErrorKind::badInput, where + " is not a graph");
     for (GraphOp graph : module->getOps<GraphOp>())

@@ -3,6 +3,7 @@
 
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/Nesting.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ScaledPlan.h"
@@ -98,6 +99,7 @@ void scale(GraphOp graph, const Scaling &scaling) {
 ScaledGraph rewritten(const std::string &text, const Scaling &scaling) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<WeftDialect>();
+  checkMlirNesting(text, "graph.mlir");
   CapturedDiagnostics diagnostics(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "graph.mlir");
   if (!module) throw diagnostics.error(ErrorKind::badInput, "graph.mlir is not a graph");
