@@ -1,26 +1,33 @@
-"""The README tells the truth: every command of its walk runs and prints what the README shows, and the commands of the other
-sections, which need a GPU, have the options that they are given. `readme_test.py --update` writes the outputs anew, after a
-change of profiles, selection or emission."""
+"""The README and the pages of docs tell the truth: every command behind a dollar sign runs, page by page, in one folder, and
+prints what the page shows; what needs a GPU has the options that it is given. The outputs are compared twice: as they are where
+the NVRTC that they were made with is found, and everywhere without NVRTC, but for the lines that only a compiler can know.
+`readme_test.py --update` writes the outputs anew, after a change of profiles, selection or emission."""
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from weft_command import CommandTest, ROOT, WEFT
 
 README = ROOT / 'README.md'
 FENCE = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+NVRTC = 'NVRTC 13.0'  # whose registers the pages show
 # What differs from run to run of the same sources: times of the host, and whether its cache was warm.
 VARIES = [re.compile(r'selected in [\d.]+ \w+'), re.compile(r'\d+ built(?: in at most [\d.]+ s each)?, \d+ from the cache')]
+# Lines that say what NVRTC made, or that there is none.
+OF_NVRTC = re.compile(r'(?:note: )?cubins\b|  built +\d+ registers\b')
+NEEDS_GPU = re.compile(r'\bweft(?:-run)? (?:.*--measure|run|time|verify|profile)\b|\bweft-run\b')
 
 
-def sections(text):
-    """Heading -> text, in order."""
-    parts = re.split(r'^## (.*)\n', text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2]))
+def pages():
+    """The README and every page of docs that shows what a command prints; experiments are dated and stay as they were."""
+    found = [README, *sorted((ROOT / 'docs').rglob('*.md'))]
+    return [page for page in found if 'experiments' not in page.parts and any(walk(page.read_text()))]
 
 
 def steps(block):
@@ -34,10 +41,19 @@ def steps(block):
     return pairs
 
 
+def walk(text):
+    """The steps of a page that need no GPU, in order."""
+    return [step for _, block in FENCE.findall(text) for step in steps(block) if not NEEDS_GPU.search(step[0])]
+
+
 def steady(line):
     for pattern in VARIES:
         line = pattern.sub('...', line)
     return line
+
+
+def comparable(lines, has_nvrtc):
+    return [steady(line) for line in lines if has_nvrtc or not OF_NVRTC.match(line)]
 
 
 def run(command, folder, environment):
@@ -46,60 +62,73 @@ def run(command, folder, environment):
                           timeout=300, check=False)
 
 
-class Readme(CommandTest):
-    def test_the_walk(self):
-        """In one folder, command after command, as a reader would."""
-        has_nvrtc = 'NVRTC 13.0' in self.weft('env').out
-        for _, block in FENCE.findall(sections(README.read_text())['A walk']):
-            for command, shown in steps(block):
-                with self.subTest(command):
-                    result = run(command, self.folder, self.environment())
-                    # head leaves early (141); diff of different plans is 1
-                    self.assertIn(result.returncode, (0, 1, 141) if '| head' in command else (0,), result.stderr)
-                    if has_nvrtc:  # else there are no registers to print
-                        self.assertEqual([steady(line) for line in result.stdout.splitlines()], [steady(line) for line in shown],
-                                         'tests/cli/readme_test.py --update writes the README anew')
+class Pages(CommandTest):
+    def compare(self, page, has_nvrtc, environment):
+        """In a folder of the page's own, command after command, as a reader would."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        for command, shown in self.some(walk(page.read_text())):
+            with self.subTest(command, page=page.name):
+                result = run(command, folder, environment)
+                # head leaves early (141); diff of different plans is 1
+                self.assertIn(result.returncode, (0, 1, 141) if '| head' in command else (0,), result.stderr)
+                self.assertEqual(comparable(result.stdout.splitlines(), has_nvrtc), comparable(shown, has_nvrtc),
+                                 'tests/cli/readme_test.py --update writes the outputs anew')
 
-    def test_the_walk_shows_output(self):
-        shown = [output for _, block in FENCE.findall(sections(README.read_text())['A walk']) for _, output in steps(block)]
+    def test_outputs_with_nvrtc(self):
+        if NVRTC not in self.weft('env').out:
+            self.skipTest(f'the pages show what {NVRTC} makes')
+        for page in self.some(pages()):
+            self.compare(page, True, self.environment())
+
+    def test_outputs_without_nvrtc(self):
+        for page in self.some(pages()):
+            self.compare(page, False, self.environment(WEFT_NVRTC='none'))
+
+    def test_the_readme_shows_output(self):
+        shown = [output for _, output in walk(README.read_text())]
         self.assertGreater(len(shown), 8)
         self.assertGreater(sum(map(len, shown)), 60)
 
-    def test_commands_of_other_sections_exist(self):
-        """With the options that they are given."""
+    def test_only_lines_of_nvrtc_are_left_out_without_it(self):
+        left_out = ['cubins for sm_90a: 9 built, 0 from the cache', 'cubins: skipped, no NVRTC', 'note: cubins: skipped, no NVRTC',
+                    '  built      168 registers, 0 B spilled, 229520 B shared']
+        kept = ['total 228 us measured on h200', '  fused by   fuse: producer-consumer', 'note: parameter wq is packed at load as iph']
+        self.assertEqual(comparable([*left_out, *kept], False), kept)
+        self.assertEqual(len(comparable([*left_out, *kept], True)), len(left_out) + len(kept))
+
+    def test_commands_have_the_options_that_they_are_given(self):
+        """Also those that no page runs."""
         checked = 0
-        for title, text in sections(README.read_text()).items():
-            lines = [line for _, block in FENCE.findall(text) for line in block.splitlines()] if title != 'A walk' else []
+        for page in self.some(pages()):
+            lines = [line.removeprefix('$ ') for _, block in FENCE.findall(page.read_text()) for line in block.splitlines()]
             for line in lines:
-                if not line.removeprefix('$ ').startswith('weft '):
+                if not line.startswith('weft '):
                     continue
-                words = shlex.split(line.removeprefix('$ '), comments=True)
-                command = words[1:3] if words[1] in ('profile', 'cache') and words[2] in ('export', 'import', 'merge') else words[1:2]
-                help_text = self.weft(*command, '--help').out
+                words = shlex.split(line.split(' | ')[0].split(' > ')[0], comments=True)
+                two = words[1] in ('profile', 'cache') and len(words) > 2 and words[2] in ('export', 'import', 'merge', 'stat', 'verify', 'gc')
+                help_text = self.weft(*words[1:3 if two else 2], '--help').out
                 for word in words:
                     if word.startswith('-'):
                         checked += 1
-                        self.assertIn(word, help_text, line)
+                        self.assertIn(word.split('=')[0], help_text, line)
         self.assertGreater(checked, 3)
 
 
 def update():
-    """The README with the outputs of this build."""
-    import shutil
-    import tempfile
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='weft-readme-'))
-    text = README.read_text()
-    walk = sections(text)['A walk']
+    """Every page with the outputs of this build."""
+    for page in pages():
+        folder = pathlib.Path(tempfile.mkdtemp(prefix='weft-readme-'))
 
-    def renewed(match):
-        lines = []
-        for command, _ in steps(match.group(2)):
-            result = run(command, folder, {**os.environ, 'WEFT_CACHE_DIR': str(folder / 'cache')})
-            lines += ['$ ' + command, *result.stdout.splitlines()]
-        return '```{}\n{}\n```'.format(match.group(1), '\n'.join(lines)) if lines else match.group(0)
+        def renewed(match, folder=folder):
+            lines = []
+            for command, shown in steps(match.group(2)):
+                if not NEEDS_GPU.search(command):
+                    shown = run(command, folder, {**os.environ, 'WEFT_CACHE_DIR': str(folder / 'cache')}).stdout.splitlines()
+                lines += ['$ ' + command, *shown]
+            return '```{}\n{}\n```'.format(match.group(1), '\n'.join(lines)) if lines else match.group(0)
 
-    README.write_text(text.replace(walk, FENCE.sub(renewed, walk)))
-    shutil.rmtree(folder)
+        page.write_text(FENCE.sub(renewed, page.read_text()))
+        shutil.rmtree(folder)
 
 
 if __name__ == '__main__':
