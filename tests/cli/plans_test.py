@@ -62,17 +62,17 @@ class Plans(CommandTest):
             self.assertEqual(list(folder.rglob('*.cubin')), [], 'cubins are of a toolkit: they do not ship')
 
     def test_they_compute_every_operator_of_table_a1(self):
-        for folder in shipped():
+        for folder in self.some(shipped()):
             operators = self.weft('explain', folder, '--movement', '--json').json()['operators']
             names = {kernel['name'] for kernel in self.weft('explain', folder, '--json').json()['kernels']}
-            for row in operator_table.paper_rows():
+            for row in self.some(operator_table.paper_rows()):
                 with self.subTest(plan=folder.name, row=row['row']):
                     operator = operator_table.operator_of(row, operators)
                     self.assertTrue(operator and operator['kernels'])
                     self.assertLessEqual(set(operator['kernels']), names)
 
     def test_ops_of_a_paper_kernel_lie_in_one_kernel_or_cost_less_apart(self):
-        for folder in shipped():
+        for folder in self.some(shipped()):
             operators = self.weft('explain', folder, '--movement', '--json').json()['operators']
             kernels = paper_kernels(operators)
             self.assertEqual(len(kernels), 14, 'as many as Table A.1 has')
@@ -94,7 +94,7 @@ class Plans(CommandTest):
         return line, said['lowerBoundSeconds']
 
     def test_they_are_built_without_selecting(self):
-        for folder in shipped():
+        for folder in self.some(shipped()):
             before = {path: path.read_bytes() for path in folder.rglob('*') if path.is_file()}
             self.weft('emit', folder, '-o', 'built')
             self.assertEqual({path: path.read_bytes() for path in folder.rglob('*') if path.is_file()}, before)

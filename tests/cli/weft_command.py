@@ -53,6 +53,12 @@ class CommandTest(unittest.TestCase):
             self.assertIn(text, result.err)
         return result
 
+    def some(self, cases):
+        """The cases of a loop; none at all is a failure, since the loop would check nothing."""
+        cases = list(cases)
+        self.assertTrue(cases, 'a loop has no cases')
+        return cases
+
     def write(self, name, text):
         path = self.folder / name
         path.write_text(text, encoding='utf-8')
@@ -71,7 +77,7 @@ class CommandTest(unittest.TestCase):
     def assertWholeArtifact(self, folder):
         """Every file the plan names is there, and weft can read it."""
         plan = json.loads((self.folder / folder / 'plan.json').read_text())
-        for kernel in plan['kernels']:
+        for kernel in self.some(plan['kernels']):
             for name in (kernel['source'], kernel['cubin']):
                 if name:
                     self.assertTrue((self.folder / folder / name).is_file(), name)

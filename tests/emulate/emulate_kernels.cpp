@@ -227,6 +227,7 @@ int runFile(const std::string &file) {
     count += cases.size() + refused;
     for (const Case &one : cases) classes.insert(coarseClass(one.configuration.knobs));
   }
+  if (count == 0) throw Error::checkFailed("{}: holds no kernel to run", file);
   fmt::print("{} of {} kernels agree with the interpreter; {} kinds of configuration; {} runs over an operand\n", count - failures, count,
              classes.size(), inPlace);
   return failures == 0 ? 0 : 1;

@@ -8,6 +8,7 @@
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SamplePrologues.h"
 #include "tests/unit/SampleSoftmaxes.h"
@@ -21,6 +22,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::codegen;
 
 namespace {
@@ -151,15 +153,14 @@ TEST_CASE("kernels of sm_90a scale the sums of products in the place of an opera
     // One of each order of the factors and side of C; the others differ in where v lies alone.
     std::set<std::string> seen;
     for (const DType type : {DType::f16, DType::bf16})
-      for (const Kernel &kernel : samples::scaledSlices(extents, type))
-        for (const LayoutTuple &tuple : contractionTuples(kernel)) {
+      for (const Kernel &kernel : nonEmpty(samples::scaledSlices(extents, type)))
+        for (const LayoutTuple &tuple : nonEmpty(contractionTuples(kernel))) {
           HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % std::size(tiles)])};
           const auto product = hopperProduct(kernel, subject.configuration).product;
           if (!product || !product->isScaled()) continue;
           const int factors = contractionPrologue(kernel).prologue->inputs.at(0).input;
           if (!seen.insert(fmt::format("{} {} {} {}", kernel.name, nameOf(type), product->isSwapped, fmt::join(tuple[size_t(factors)].order, ""))).second) continue;
           subject.emitted = emit(kernel, subject.configuration, "sm_90a");
-          CHECK_THAT(subject.emitted.text, Catch::Contains("weft::hopper::SliceFactors<factorPlaces>"));
           subjects.push_back(std::move(subject));
         }
     CHECK(seen.size() >= 8);
@@ -220,7 +221,7 @@ TEST_CASE("kernels of sm_90a load and store tensors with several strides along a
     }
   }
   size_t strided = 0;
-  for (const HopperSubject &subject : subjects) strided += subject.emitted.text.find("weft::hopper::Strided") != std::string::npos ? 1 : 0;
+  for (const HopperSubject &subject : subjects) strided += hopperProduct(subject.kernel, subject.configuration).product->hasSeveralStrides() ? 1 : 0;
   checkAll("hopper_strides", subjects);
   CHECK(strided > subjects.size() / 2);
 }
@@ -265,7 +266,7 @@ TEST_CASE("a consumer joins the sums of many tiles") {
       if (!all.empty()) subjects.push_back(std::move(all.front()));
     }
   CHECK(subjects.size() > 5);
-  for (const HopperSubject &subject : subjects) CHECK(hopperTiles(hopperProduct(subject.kernel, subject.configuration).product.value(), subject.tile()) > 32);
+  for (const HopperSubject &subject : nonEmpty(subjects)) CHECK(hopperTiles(hopperProduct(subject.kernel, subject.configuration).product.value(), subject.tile()) > 32);
   checkAll("hopper_arrivals", subjects, 1);
 }
 

@@ -2,12 +2,14 @@
 // batches, against the fp64 meaning of the fused kernel. Outputs are poisoned with NaN first. Forms that are offered must agree as
 // kernels of ours do; what is less precise (precisionRefusal) must still be the same function.
 #include "tests/gpu/LibrarySubject.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/FusedProducts.h"
 
 #include <cstdio>
 #include <limits>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::gpu;
 using namespace weft::runtime;
 using samples::FusedProduct;
@@ -70,7 +72,7 @@ double looseBound(DType type, const std::vector<reference::Point> &expected) {
 
 void tryAll(const FusedProduct &product, Tally &tally) {
   const Subject subject(fusedProduct(product));
-  for (const Configuration &configuration : allConfigurations(subject)) {
+  for (const Configuration &configuration : nonEmpty(allConfigurations(subject))) {
     INFO(textOf(product) << " " << layoutsText(configuration));
     ++tally.layouts;
     const LibraryProduct asked = *asLibraryProduct(subject.kernel, subject.form, configuration).product;
@@ -130,7 +132,7 @@ TEST_CASE("batches share one bias, and residuals and operands of GELU have their
 
 TEST_CASE("every algorithm that is listed with an epilogue is made again, repeats itself, and is right") {
   for (const DType type : types)
-    for (FusedProduct product : forms()) {
+    for (FusedProduct product : nonEmpty(forms())) {
       product.type = type;
       product.extents = {{'m', 64}, {'n', 72}, {'k', 256}};
       const Subject subject(fusedProduct(product), 0.25);
@@ -143,7 +145,7 @@ TEST_CASE("every algorithm that is listed with an epilogue is made again, repeat
       const std::vector<LibraryKnobs> list = library().candidates(asked);
       CHECK(!list.empty());
       int64_t wrong = 0;
-      for (const LibraryKnobs &knobs : list) {
+      for (const LibraryKnobs &knobs : nonEmpty(list)) {
         INFO(textOf(product) << " " << describe(subject.kernel, knobs));
         const PreparedProduct prepared = library().prepare(asked, knobs, subject.kernel.name);
         CHECK(prepared.warning().empty());

@@ -3,9 +3,11 @@
 #include "kernel/Error.h"
 #include "tests/gpu/Gpu.h"
 #include "tests/gpu/LibrarySubject.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleTf32.h"
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::gpu;
 using namespace weft::runtime;
 
@@ -47,7 +49,7 @@ TEST_CASE("every legal layout gives the product, at odd and even extents") {
                                  contraction({{'m', 33}, {'n', 65}, {'k', 129}}, "mk", "kn", "mn", type),
                                  contraction({{'m', 128}, {'n', 64}, {'k', 256}}, "mk", "kn", "mn", type)}) {
       const Subject subject(kernel);
-      for (const Configuration &configuration : libraryConfigurations(kernel)) {
+      for (const Configuration &configuration : nonEmpty(libraryConfigurations(kernel))) {
         INFO(nameOf(type) << " " << std::get<std::string>(kernel.body[0].attributes.at("spec")) << " " << layoutsText(configuration));
         const PreparedProduct product = library().prepare(libraryProduct(kernel, configuration), LibraryKnobs{}, kernel.name);
         CHECK(product.warning().empty());
@@ -66,7 +68,7 @@ TEST_CASE("extents of one, and a batch of single numbers") {
                                  contraction({{'m', 1}, {'n', 1}, {'k', 77}}, "mk", "kn", "mn", type),
                                  contraction({{'b', 5}, {'m', 1}, {'n', 3}, {'k', 4}}, "bmk", "bkn", "bmn", type)}) {
       const Subject subject(kernel);
-      for (const Configuration &configuration : libraryConfigurations(kernel)) {
+      for (const Configuration &configuration : nonEmpty(libraryConfigurations(kernel))) {
         INFO(nameOf(type) << " " << kernel.axes[0].extent << "... " << layoutsText(configuration));
         const PreparedProduct product = library().prepare(libraryProduct(kernel, configuration), LibraryKnobs{}, kernel.name);
         CHECK(Placed(subject, configuration).wrong(product) == 0);
@@ -87,7 +89,7 @@ TEST_CASE("every algorithm of the list is made again from its attributes, and re
       CHECK(!list.empty());
       std::printf("%s, %s: %zu algorithms\n", std::get<std::string>(kernel.body[0].attributes.at("spec")).c_str(),
                   std::string(nameOf(type)).c_str(), list.size());
-      for (const LibraryKnobs &knobs : list) {
+      for (const LibraryKnobs &knobs : nonEmpty(list)) {
         INFO(nameOf(type) << " " << describe(kernel, knobs));
         const PreparedProduct product = library().prepare(problem, knobs, kernel.name);
         CHECK(product.warning().empty());
@@ -105,7 +107,7 @@ TEST_CASE("products of tf32: every layout, odd and even extents, the whole list 
     const Kernel tf32 = samples::tf32Product(extents), full = samples::fullProduct(extents);
     const Subject subject(tf32, 4), exact(full, 4);
     int layouts = 0;
-    for (const Configuration &configuration : libraryConfigurations(tf32)) {
+    for (const Configuration &configuration : nonEmpty(libraryConfigurations(tf32))) {
       INFO(extents.b << " x " << extents.m << " x " << extents.n << " x " << extents.k << " " << layoutsText(configuration));
       const LibraryProduct problem = libraryProduct(tf32, configuration);
       Placed placed(subject, configuration);
@@ -117,7 +119,7 @@ TEST_CASE("products of tf32: every layout, odd and even extents, the whole list 
     const Configuration configuration = rowMajorConfiguration(tf32);
     const LibraryProduct problem = libraryProduct(tf32, configuration);
     Placed placed(subject, configuration);
-    for (const LibraryKnobs &knobs : library().candidates(problem)) {
+    for (const LibraryKnobs &knobs : nonEmpty(library().candidates(problem))) {
       INFO(describe(tf32, knobs));
       const PreparedProduct product = library().prepare(problem, knobs, tf32.name);
       CHECK(product.warning().empty());
@@ -137,7 +139,7 @@ TEST_CASE("products of 8-bit floats: every pair of formats that the library take
       const Kernel kernel = samples::float8Product(extents, types);
       const Subject subject(kernel, 4);
       int layouts = 0;
-      for (const Configuration &configuration : libraryConfigurations(kernel)) {
+      for (const Configuration &configuration : nonEmpty(libraryConfigurations(kernel))) {
         INFO(nameOf(types) << " " << extents.b << " x " << extents.m << " x " << extents.n << " x " << extents.k);
         INFO(layoutsText(configuration));
         LibraryProduct problem = libraryProduct(kernel, configuration);
@@ -183,7 +185,7 @@ TEST_CASE("products are captured in graphs") {
   const Subject subject(contraction({{'b', 4}, {'m', 48}, {'n', 56}, {'k', 64}}, "bmk", "bkn", "bmn", DType::bf16, 0.5));
   const Configuration configuration = rowMajorConfiguration(subject.kernel);
   const LibraryProduct problem = libraryProduct(subject.kernel, configuration);
-  for (const LibraryKnobs &knobs : library().candidates(problem, 4)) {
+  for (const LibraryKnobs &knobs : nonEmpty(library().candidates(problem, 4))) {
     const PreparedProduct product = library().prepare(problem, knobs, subject.kernel.name);
     CHECK(Placed(subject, configuration).wrong(product, true) == 0);
   }

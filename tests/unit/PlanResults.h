@@ -34,6 +34,7 @@ inline void checkResults(const driver::Compilation &compilation, const driver::P
   evaluation.run(latestFirst);
   const auto expected = interpret(graph, arguments, {.seed = seed, .step = 0});
   REQUIRE(mlir::succeeded(expected));
+  REQUIRE(!expected->empty());
   mlir::Operation *terminator = graph.getBody().front().getTerminator();
   for (size_t n = 0; n < expected->size(); ++n) {
     const std::string name = nameOf(terminator->getOperand(unsigned(n)));

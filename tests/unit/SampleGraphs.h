@@ -57,6 +57,7 @@ inline void requireSame(GraphOp a, GraphOp b, uint64_t seed = 7) {
   REQUIRE(mlir::succeeded(left));
   REQUIRE(mlir::succeeded(right));
   REQUIRE(left->size() == right->size());
+  REQUIRE(!left->empty());
   for (size_t index = 0; index < left->size(); ++index) {
     REQUIRE_FALSE((*left)[index].elements.empty());
     CHECK(distance((*right)[index], (*left)[index], 1e-9, 1e-9) <= 1.0);

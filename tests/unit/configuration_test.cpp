@@ -2,6 +2,7 @@
 #include "kernel/ColumnScratch.h"
 #include "kernel/ConfigurationText.h"
 #include "passes/configure/Families.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleKernels.h"
 
 #include <catch2/catch.hpp>
@@ -9,6 +10,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::samples;
 
 namespace {
@@ -61,7 +63,7 @@ TEST_CASE("accesses have at most 16 bytes") {
 
 TEST_CASE("an odd pitch leaves only scalar kernels") {
   // Along i the other stride is 33, along j it is 7: no layout keeps vectors aligned.
-  for (const Configuration &configuration : enumerate(reluKernel({{'j', 7}, {'i', 33}}, "ji"), device()).legal)
+  for (const Configuration &configuration : nonEmpty(enumerate(reluKernel({{'j', 7}, {'i', 33}}, "ji"), device()).legal))
     CHECK(std::get<LoopKnobs>(configuration.knobs).vectorWidth == 1);
 }
 
@@ -71,7 +73,7 @@ TEST_CASE("extents of one have no layouts of their own") {
 
 TEST_CASE("a softmax is mapped to warps, blocks and threads") {
   std::set<ReductionMapping> mappings;
-  for (const Configuration &configuration : enumerate(softmaxKernel({{'j', 64}, {'k', 512}}, "jk"), device()).legal) {
+  for (const Configuration &configuration : nonEmpty(enumerate(softmaxKernel({{'j', 64}, {'k', 512}}, "jk"), device()).legal)) {
     const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
     mappings.insert(knobs.reduction);
     if (knobs.reduction != ReductionMapping::sequential) CHECK((knobs.vectorAxis == knobs.laneAxis && knobs.laneAxis == 1));
@@ -87,7 +89,7 @@ TEST_CASE("sums over slow axes may be taken by columns: in a warp, a block, a gr
   const Kernel kernel = builder.build({r, s});
   for (const char *name : {"h200", "a100"}) {
     std::set<ReductionMapping> mappings;
-    for (const Configuration &configuration : enumerate(kernel, findDevice(name)).legal) {
+    for (const Configuration &configuration : nonEmpty(enumerate(kernel, findDevice(name)).legal)) {
       const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
       mappings.insert(knobs.reduction);
       if (!isColumnMapping(knobs.reduction)) continue;
@@ -124,7 +126,7 @@ TEST_CASE("rows that are read more than once, as of a softmax, are not taken by 
   KernelBuilder builder("softmax", {{'j', 64}, {'k', 64}});
   const int x = builder.input("x", "jk");
   const Kernel kernel = builder.build({builder.op("softmax", OperatorClass::normalization, {x}, "p", "jk", "k")});
-  for (const Configuration &configuration : only<LoopKnobs>(enumerate(kernel, device()).legal))
+  for (const Configuration &configuration : nonEmpty(only<LoopKnobs>(enumerate(kernel, device()).legal)))
     CHECK(!isColumnMapping(std::get<LoopKnobs>(configuration.knobs).reduction));
 }
 
@@ -164,7 +166,7 @@ TEST_CASE("constraints keep only the asked layouts") {
   const Layout columnMajor{.order = {1, 0}};
   const Configurations all = enumerate(kernel, device(), {.inputs = {rowMajor(2)}, .outputs = {columnMajor}});
   REQUIRE(!all.legal.empty());
-  for (const Configuration &configuration : all.legal) {
+  for (const Configuration &configuration : nonEmpty(all.legal)) {
     CHECK(configuration.inputs[0] == rowMajor(2));
     CHECK(configuration.outputs[0] == columnMajor);
   }
@@ -187,7 +189,7 @@ TEST_CASE("a batch axis is never fastest") {
   const Kernel kernel = contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk");
   const auto configurations = enumerate(kernel, device()).legal;
   CHECK(layoutTuples(configurations).size() == 2 * 4 * 4 * 4);
-  for (const Configuration &configuration : configurations) {
+  for (const Configuration &configuration : nonEmpty(configurations)) {
     const int fastest = configuration.inputs[0].order.back();  // p h b k
     CHECK((fastest == 0 || fastest == 3));
   }
@@ -196,7 +198,7 @@ TEST_CASE("a batch axis is never fastest") {
 TEST_CASE("every legal layout of a contraction is one strided product of the right elements") {
   const std::map<char, int64_t> extents = {{'p', 2}, {'h', 3}, {'b', 2}, {'k', 4}, {'j', 5}};
   const Kernel kernel = contractKernel(extents, "phbk", "phbj", "hbjk");
-  for (const Configuration &configuration : enumerate(kernel, device()).legal) {
+  for (const Configuration &configuration : nonEmpty(enumerate(kernel, device()).legal)) {
     const auto product = matrixProduct(kernel, configuration);
     REQUIRE(product);
     CHECK((product->batch == 6 && product->m == 4 && product->n == 5 && product->k == 2));
@@ -231,7 +233,7 @@ TEST_CASE("transposes go between different layouts") {
   const auto all = enumerate(identityKernel({{'h', 4}, {'j', 16}, {'p', 8}}, "hjp"), device()).legal;
   const auto transposes = only<TransposeKnobs>(all);
   CHECK(layoutTuples(transposes).size() == 30);
-  for (const Configuration &configuration : transposes) CHECK(configuration.inputs[0] != configuration.outputs[0]);
+  for (const Configuration &configuration : nonEmpty(transposes)) CHECK(configuration.inputs[0] != configuration.outputs[0]);
 }
 
 namespace {

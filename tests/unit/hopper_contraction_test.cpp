@@ -7,6 +7,8 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/HopperCost.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/EmittedText.h"
 #include "tests/unit/HopperFamily.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
@@ -17,6 +19,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::samples;
 using codegen::Parameter;
 
@@ -98,7 +101,7 @@ TEST_CASE("extents of 1 have a pitch") {
   for (const int64_t m : {1, 9})
     for (const int64_t n : {1, 9})
       for (const int64_t k : {1, 9})
-        for (const Configuration &one : ofFamily(product(m, n, k))) {
+        for (const Configuration &one : nonEmpty(ofFamily(product(m, n, k)))) {
           const HopperProduct shape = *hopperProduct(product(m, n, k), one).product;
           CHECK((shape.a.outer == 1) != (shape.a.k == 1));
           CHECK((shape.b.outer == 1) != (shape.b.k == 1));
@@ -130,7 +133,7 @@ TEST_CASE("knobs that no kernel has") {
 TEST_CASE("every configuration is emitted, with a map for each tensor that the copy engine moves") {
   for (const Kernel &kernel : {product(512, 3072, 1024), product(33, 65, 7),
                                contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}}, "phbk", "phbj", "hbjk")})
-    for (const Configuration &one : ofFamily(kernel)) {
+    for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
       const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
       const HopperProduct shape = *hopperProduct(kernel, one).product;
@@ -145,12 +148,12 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that the c
       CHECK(emitted.launch.grid[0] == hopperBlocks(shape, knobs));
       CHECK(emitted.launch.cluster == knobs.splits * knobs.sharers);
       CHECK(emitted.launch.sharedBytes == hopperSharedBytes(knobs));
-      for (const Parameter &parameter : emitted.parameters) {
+      for (const Parameter &parameter : nonEmpty(emitted.parameters)) {
         CHECK(parameter.map.has_value() == isMap(parameter.kind));
         if (!parameter.map) continue;
         CHECK(parameter.map->extents.size() == (shape.batch > 1 ? 3 : 2));
-        for (const int64_t stride : parameter.map->strides) CHECK(stride * 2 % 16 == 0);
-        for (const int side : parameter.map->box) CHECK(side <= 256);
+        for (const int64_t stride : nonEmpty(parameter.map->strides)) CHECK(stride * 2 % 16 == 0);
+        for (const int side : nonEmpty(parameter.map->box)) CHECK(side <= 256);
       }
     }
 }
@@ -179,7 +182,7 @@ TEST_CASE("few tiles are tried: those of the shape") {
 TEST_CASE("blocks share k where tiles are few and k is long") {
   const auto most = [](int64_t m, int64_t n, int64_t k) {
     int splits = 0;
-    for (const Configuration &one : ofFamily(product(m, n, k))) {
+    for (const Configuration &one : nonEmpty(ofFamily(product(m, n, k)))) {
       const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
       const HopperProduct shape = *hopperProduct(product(m, n, k), one).product;
       CHECK(knobs.splits <= hopperSlices(shape));
@@ -215,7 +218,7 @@ TEST_CASE("blocks load slices of B for each other where rows start at odd multip
   for (const auto &[m, n, k] : {std::array<int64_t, 3>{8192, 4096, 120}, {8192, 4096, 72}, {4096, 4088, 1000}}) {
     const Kernel few = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");
     std::set<Knobs> alone;
-    for (const Configuration &one : ofFamily(few)) {
+    for (const Configuration &one : nonEmpty(ofFamily(few))) {
       const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
       CHECK(hopperRefusal(few, one, knobs, h200().sharedMemoryPerBlock) == "");
       if (knobs.sharers == 1) alone.insert(one.knobs);
@@ -229,7 +232,7 @@ TEST_CASE("blocks load slices of B for each other where rows start at odd multip
   CHECK(hopperBlocks(shape, tile) == 80);
   const Kernel alongK = contractKernel({{'i', 1280}, {'k', 1000}, {'n', 1000}}, "ik", "nk", "in");
   const codegen::EmittedKernel emitted = codegen::emit(alongK, rowMajorProduct(tile), "sm_90a");
-  CHECK(emitted.text.find("__cluster_dims__(tile.sharers)") != std::string::npos);
+  CHECK(emitted.launch.cluster == 2);
   // Each loads half of the 128 rows of a slice of B, and all of A's.
   std::multiset<int> rows;
   for (const Parameter &parameter : emitted.parameters)
@@ -303,34 +306,28 @@ TEST_CASE("narrow tiles take element-wise epilogues, and neither dropout nor sum
       if (std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) tiles.insert(one.knobs);
     return tiles;
   };
-  for (const Kernel &kernel : narrowEpilogues(decode, DType::f16)) {
+  for (const Kernel &kernel : nonEmpty(narrowEpilogues(decode, DType::f16))) {
     INFO(kernel.name);
     CHECK(tilesOf(kernel) == std::set<Knobs>{narrow(8, 32, 45), narrow(8, 64, 24, 2), narrow(32, 8, 45), narrow(64, 8, 24, 2)});
   }
   CHECK(tilesOf(productBias({.b = 8, .j = 512, .i = 4096, .u = 4096}, DType::f16)).empty());
   for (const Kernel &kernel : {productBiasReluDropout(decode, DType::f16), productBiasDropoutResidual(decode, DType::f16), productColumnSum(decode, DType::f16)})
     CHECK(tilesOf(kernel).empty());
-  // Operands are asked for in a first step, by the side of the instruction that they run along; nothing of C's shape is staged.
+  // Whichever side of the instruction and of C an operand runs along; nothing of C's shape is staged.
   const Kernel kernel = productOfAllRoles(decode, DType::f16);
-  size_t emitted = 0;
-  for (const Configuration &one : ofFamily(kernel)) {
+  std::set<std::pair<bool, bool>> orientations;
+  const auto isNarrow = [](const Configuration &one) { return std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow; };
+  for (const Configuration &one : nonEmpty(ofFamily(kernel), isNarrow)) {
     const auto &tile = std::get<HopperContractionKnobs>(one.knobs);
-    if (tile.schedule != HopperSchedule::narrow) continue;
     const codegen::EmittedKernel text = codegen::emit(kernel, one, "sm_90a");
-    const HopperProduct product = *hopperProduct(kernel, one).product;
-    const bool isTransposed = !narrowSides(tile).isAlongM, areRowsOfBias = isTransposed != product.isSwapped;
-    const auto has = [&](const std::string &part) { return text.readable.find(part) != std::string::npos; };
-    CHECK(has("const weft::hopper::NarrowFragment<4> &at"));
-    CHECK(has("askScalar(factor)"));
-    CHECK(has(fmt::format("askRows<product.{}>({}, at)", isTransposed ? "n" : "m", areRowsOfBias ? "bias" : "rows")));
-    CHECK(has(isTransposed ? "askTile<product.n, product.m, 1, product.strideCm, false>(rest, at)"
-                           : "askTile<product.m, product.n, product.strideCm, 1, true>(rest, at)"));
+    orientations.emplace(narrowSides(tile).isAlongM, hopperProduct(kernel, one).product->isSwapped);
+    requireAllTensors(text, kernel);
+    requireEveryOp(kernel, one, "sm_90a");
     CHECK(std::ranges::count(text.parameters, Parameter::Kind::outputMap, &Parameter::kind) == 0);
     CHECK(std::ranges::count(text.parameters, Parameter::Kind::inputMap, &Parameter::kind) == 2);
     CHECK(text.launch.startsEarly);
-    ++emitted;
   }
-  CHECK(emitted >= 4);
+  CHECK(orientations.size() == 4);
 }
 
 TEST_CASE("an epilogue of narrow tiles costs what it reads and stores, and less than a second kernel") {
@@ -382,25 +379,28 @@ TEST_CASE("narrow tiles that no kernel has, and products that take none") {
 }
 
 TEST_CASE("8-bit floats: operands along k alone, results of 16 and 32 bits") {
+  std::set<std::string> texts;  // of one configuration; elements of other types are read otherwise
   for (const ProductTypes &types : float8Types) {
     const Kernel kernel = float8Product({.b = 2, .m = 40, .n = 48, .k = 80}, types);
     const std::vector<Configuration> all = ofFamily(kernel);
     INFO(nameOf(types));
     CHECK(!all.empty());
     std::set<bool> orders;
-    for (const Configuration &one : all) {
+    for (const Configuration &one : nonEmpty(all)) {
       const HopperProduct product = *hopperProduct(kernel, one).product;
       CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine && product.b.isByEngine));
       CHECK(product.isByEngine == (types.c != DType::f32));
       CHECK((product.depth() == 128 && hopperSlices(product) == 1));
       orders.insert(product.isSwapped);
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
-      CHECK(emitted.text.find("weft::hopper::Elements<") != std::string::npos);
-      for (const Parameter &parameter : emitted.parameters)
-        if (parameter.map && isFloat8(parameter.map->dtype)) CHECK(parameter.map->box[0] == 128);
+      requireAllTensors(emitted, kernel);
+      if (one.inputs == all.front().inputs && one.outputs == all.front().outputs && one.knobs == all.front().knobs) texts.insert(emitted.text);
+      const auto isFloat8Map = [](const Parameter &parameter) { return parameter.map && isFloat8(parameter.map->dtype); };
+      for (const Parameter &parameter : nonEmpty(emitted.parameters, isFloat8Map)) CHECK(parameter.map->box[0] == 128);
     }
     CHECK(orders.size() == 2);
   }
+  CHECK(texts.size() == std::size(float8Types));
 }
 
 TEST_CASE("why other contractions of 8-bit floats have none") {
@@ -437,9 +437,9 @@ TEST_CASE("scales of 8-bit floats are scalars of the epilogue, read once") {
   const ContractionRegion region = *contractionRegion(kernel).region;
   REQUIRE(region.inputs.size() == 3);
   CHECK((region.inputs[0].role == EpilogueRole::scalar && region.inputs[1].role == EpilogueRole::scalar));
-  for (const Configuration &one : ofFamily(kernel)) {
+  for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
     const std::string text = codegen::emit(kernel, one, "sm_90a").readable;
-    CHECK(text.find("const float scale_a_v = weft::loadOne(scale_a);") < text.find("const auto finish"));
+    for (const char *scale : {"scale_a", "scale_b"}) CHECK(occurrences(text, scale) == 2);  // the parameter, and where it is read
   }
 }
 

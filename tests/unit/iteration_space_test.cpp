@@ -1,9 +1,11 @@
 // The mathematics of iteration spaces: every verdict of canFuse, its blocking axes, and its laws over all small spaces.
 #include "ir/IterationSpace.h"
+#include "tests/support/NonEmpty.h"
 
 #include <catch2/catch.hpp>
 
 using namespace weft;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -62,8 +64,8 @@ TEST_CASE("a map that lacks an outer axis of the reduction cannot run in its loo
 }
 
 TEST_CASE("laws of canFuse and unite over all pairs of spaces on three axes") {
-  for (const AxisSets &a : allSpaces())
-    for (const AxisSets &c : allSpaces()) {
+  for (const AxisSets &a : nonEmpty(allSpaces()))
+    for (const AxisSets &c : nonEmpty(allSpaces())) {
       const FusionVerdict verdict = canFuse(a, c);
       CHECK(verdict == canFuse(c, a));
       CHECK((verdict.fusability == Fusability::equal) == (a == c));
@@ -73,7 +75,7 @@ TEST_CASE("laws of canFuse and unite over all pairs of spaces on three axes") {
       const AxisSets united = unite(a, c);
       CHECK(united == unite(c, a));
       CHECK(unite(united, a) == united);
-      for (int axis : united.independent) CHECK(united.reduced.count(axis) == 0);
+      for (int axis : united.independent) CHECK(united.reduced.count(axis) == 0);  // may be empty: all are reduced
     }
 }
 

@@ -3,6 +3,7 @@
 #include "passes/configure/Gaps.h"
 #include "runtime/Files.h"
 #include "runtime/TensorLayout.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/PlanResults.h"
 #include "tools/driver/PartsSpace.h"
@@ -12,6 +13,7 @@
 #include <fmt/ranges.h>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::driver;
 
 namespace {
@@ -140,7 +142,7 @@ TEST_CASE("the best plan of every variant computes what the graph does") {
   Compilation compilation({.model = model, .train = true, .dims = dims}, choices("", {}), {.profile = "none"});
   compilation.import();
   size_t views = 0;
-  for (const SelectedVariant &variant : compilation.select(compilation.propose(Phase::import)).variants) {
+  for (const SelectedVariant &variant : nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
     INFO(model << ": " << variant.selection.problem().name);
     const PlannedKernels planned = planOf(compilation, variant, variant.path(), 1);
     REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
@@ -156,11 +158,11 @@ TEST_CASE("no plan of a training step copies gradients into a stack that all pro
   Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}}, choices("", {}), {.profile = "none"});
   compilation.import();
   size_t joined = 0;
-  for (const SelectedVariant &variant : compilation.select(compilation.propose(Phase::import)).variants) {
+  for (const SelectedVariant &variant : nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
     const select::Problem &problem = variant.selection.problem();
     INFO(problem.name);
     if (problem.name.find("stack-dX") == std::string::npos || problem.name.find("stack-dW") == std::string::npos) continue;
-    for (const select::Step &step : variant.path().steps)
+    for (const select::Step &step : nonEmpty(variant.path().steps))
       if (step.candidate >= 0 && problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") {
         ++joined;
         CHECK(std::holds_alternative<ViewKnobs>(step.configuration.knobs));
@@ -328,8 +330,8 @@ module {
   }
   CHECK(written.tensor("v").strides == std::vector<int64_t>{1, 64, 32 * 6 * 64, 6 * 64});
   CHECK(written.tensor("v").offset == 4 * 64);
-  for (const runtime::PlanKernel &kernel : written.planned.plan.kernels)
-    if (kernel.name.starts_with("slice")) CHECK(kernel.family == "view");
+  const auto isSlice = [](const runtime::PlanKernel &kernel) { return kernel.name.starts_with("slice"); };
+  for (const runtime::PlanKernel &kernel : nonEmpty(written.planned.plan.kernels, isSlice)) CHECK(kernel.family == "view");
   checkResults(written);
 }
 
@@ -420,7 +422,7 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   const ProfileSpace space = partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
   REQUIRE_FALSE(space.items.empty());
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  for (const ProfileItem &item : space.items) {
+  for (const ProfileItem &item : nonEmpty(space.items)) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     CHECK(hasGaps(kernel, item.configuration));
     addRow(profile, kernel, item.configuration, {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
@@ -428,6 +430,7 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   const Written after(textOf(body), body.pins, 1, &profile);
   double sum = 0;
   int measured = 0, strided = 0;
+  REQUIRE(!after.planned.kernels.empty());
   for (size_t index = 0; index < after.planned.kernels.size(); ++index) {
     const runtime::PlanKernel &entry = after.planned.plan.kernels[index];
     const bool isStrided = entry.family != "view" && hasGaps(after.planned.kernels[index].kernel, after.planned.kernels[index].configuration);

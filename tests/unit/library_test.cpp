@@ -5,6 +5,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/Artifact.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleFloat8.h"
 #include "tests/unit/SampleKernels.h"
 
@@ -14,6 +15,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::samples;
 
 namespace {
@@ -93,7 +95,7 @@ TEST_CASE("products of 8-bit floats: along k, in whole 16 bytes, and not two of 
 }
 
 TEST_CASE("without a profile, the library chooses the algorithm at load") {
-  for (const Configuration &configuration : libraryConfigurations(typedContraction(DType::f16, DType::f16, DType::f16)))
+  for (const Configuration &configuration : nonEmpty(libraryConfigurations(typedContraction(DType::f16, DType::f16, DType::f16))))
     CHECK(std::get<LibraryKnobs>(configuration.knobs) == LibraryKnobs{});
 }
 
@@ -183,7 +185,7 @@ TEST_CASE("BLAS is asked for the same elements, in every layout") {
                                contractKernel({{'m', 1}, {'n', 1}, {'k', 9}}, "mk", "kn", "mn"),
                                contractKernel({{'b', 3}, {'m', 1}, {'n', 1}, {'k', 1}}, "bmk", "bkn", "bmn")}) {
     int checked = 0;
-    for (const Configuration &configuration : libraryConfigurations(kernel)) {
+    for (const Configuration &configuration : nonEmpty(libraryConfigurations(kernel))) {
       INFO(fmt::format("strides of layouts {}, {} -> {}", fmt::join(configuration.inputs[0].order, ""),
                        fmt::join(configuration.inputs[1].order, ""), fmt::join(configuration.outputs[0].order, "")));
       checkColumnMajor(libraryProduct(kernel, configuration).shape);
@@ -245,7 +247,7 @@ TEST_CASE("algorithms are part of the key, and of what people read") {
   CHECK(key(named).find("knobs libraryVersion 130200 algorithm 66 tile 20 stages 36 workspaceBytes 1048576\n") != std::string::npos);
   CHECK(describe(kernel, named) == "cuBLASLt 13.2.0, algorithm 66, tile 20, stages 36, workspaceBytes 1048576");
   CHECK(describe(kernel, LibraryKnobs{}) == "cuBLASLt, first candidate of its heuristic");
-  for (const LibraryAttribute &attribute : libraryAttributes()) {  // none is left out of the key
+  for (const LibraryAttribute &attribute : nonEmpty(libraryAttributes())) {  // none is left out of the key
     LibraryKnobs changed = named;
     changed.*attribute.member += 1;
     CHECK(key(changed) != key(named));
@@ -270,7 +272,7 @@ runtime::Plan planOfProduct() {
   kernel.outputs = {2};
   kernel.inputLayouts = {"rc", "rc"};
   kernel.outputLayouts = {"rc"};
-  for (const LibraryAttribute &attribute : libraryAttributes()) kernel.knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  for (const LibraryAttribute &attribute : nonEmpty(libraryAttributes())) kernel.knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
   kernel.library = {.a = 0, .b = 1, .c = 2, .dtype = "f16", .alpha = 0.5,
                     .shape = {.m = 4, .n = 6, .k = 8, .strideAm = 8, .strideAk = 1, .strideBk = 6, .strideBn = 1, .strideCm = 6, .strideCn = 1}};
   plan.kernels = {kernel};

@@ -4,6 +4,7 @@
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 #include "passes/configure/Family.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/PaperKernels.h"
 #include "tests/unit/SampleGraphs.h"
 #include "tests/unit/SamplePlans.h"
@@ -45,9 +46,9 @@ std::multiset<Members> kernelsOf(GraphOp graph, const FusionResult &fusions) {
   const std::vector<mlir::Operation *> all = numberedOps(graph);
   std::multiset<Members> kernels;
   std::set<int> fused;
-  for (const FusionCandidate &candidate : fusions.candidates)
+  for (const FusionCandidate &candidate : nonEmpty(fusions.candidates))
     if (candidate.ops.size() > 1) {
-      for (int op : candidate.ops)
+      for (int op : nonEmpty(candidate.ops))
         CHECK(fused.insert(op).second);
       kernels.insert(membersOf(graph, candidate.ops));
     }
@@ -210,7 +211,7 @@ TEST_CASE("default rules: one candidate has exactly the ops of each kernel of Ta
 TEST_CASE("default rules: what stacking leaves of a paper kernel is one candidate in every variant") {
   const auto loaded = trained("paper-encoder", smallEncoder);
   size_t stacked = 0;
-  for (const Variant &variant : proposeVariants(*loaded->module, {.attention = "unfused"})) {
+  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, {.attention = "unfused"}))) {
     INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
     GraphOp graph = graphOf(*variant.module);
     const FusionResult fusions = proposeFusions(graph, FuseOptions{});
@@ -260,12 +261,12 @@ TEST_CASE("no candidate of any preset belongs to both passes, and no bound cuts 
     CHECK(backward.size() < all.size());
     for (FuseRules kind : {FuseRules::paper, FuseRules::standard}) {
       const FusionResult fusions = proposeFusions(loaded->graph(), rules(kind));
-      for (const FusionCandidate &candidate : fusions.candidates) {
+      for (const FusionCandidate &candidate : nonEmpty(fusions.candidates)) {
         const auto isBackward = [&](int op) { return backward.contains(op); };
         CHECK(std::all_of(candidate.ops.begin(), candidate.ops.end(), isBackward) ==
               std::any_of(candidate.ops.begin(), candidate.ops.end(), isBackward));
       }
-      for (const FusionRecord &record : fusions.records)
+      for (const FusionRecord &record : nonEmpty(fusions.records))
         CHECK(record.code != reasons::candidateBound.code);
     }
   }

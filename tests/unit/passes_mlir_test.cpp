@@ -1,6 +1,7 @@
 // From graphs to candidates: canonical kernels and which ops the fusion rules put together.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleGraphs.h"
 
 using namespace weft;
@@ -21,10 +22,10 @@ Names candidateNames(const select::Problem &problem, size_t leastOps) {
 }  // namespace
 
 TEST_CASE("every op of every preset has a canonical kernel of its own") {
-  for (const models::Preset &known : models::presets()) {
+  for (const models::Preset &known : nonEmpty(models::presets())) {
     INFO(known.name);
     const auto loaded = preset(known.name, {});
-    for (mlir::Operation *op : numberedOps(loaded->graph())) {
+    for (mlir::Operation *op : nonEmpty(numberedOps(loaded->graph()))) {
       const Kernel kernel = toKernel({op}, "");
       INFO(kernel.name);
       CHECK(kernel.body.size() == 1);
@@ -92,7 +93,7 @@ TEST_CASE("default rules add every connected subset of a maximal set") {
   for (const char *wanted : {"bias_dropout", "dropout_residual", "residual_layer_norm", "bias_dropout_residual",
                              "dropout_residual_layer_norm", "bias_relu", "relu_dropout", "bias_x2", "bias_x3"})
     CHECK(std::count(names.begin(), names.end(), wanted) == 1);
-  for (const select::Candidate &candidate : problem.candidates) {
+  for (const select::Candidate &candidate : nonEmpty(problem.candidates)) {
     CHECK(std::is_sorted(candidate.ops.begin(), candidate.ops.end()));
     CHECK(candidate.inputs.size() == candidate.kernel.inputs.size());
     CHECK(candidate.outputs.size() == candidate.kernel.outputs.size());

@@ -2,6 +2,7 @@
 // is counted and named.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/ProfileRows.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleProblems.h"
@@ -11,6 +12,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::driver;
 using namespace weft::samples;
 
@@ -119,7 +121,7 @@ TEST_CASE("a transpose that every plan needs is modelled although it has no row,
   CHECK(selection.statistics().coverageMeasured < 1);
   CHECK(selection.statistics().coverageMeasured > 0);
   CHECK(mentions(selection.statistics().notes, "no plan was found with measured transposes alone"));
-  for (const select::Step &step : selection.best().steps) CHECK(step.cost.measured == (step.candidate >= 0));
+  for (const select::Step &step : nonEmpty(selection.best().steps)) CHECK(step.cost.measured == (step.candidate >= 0));
   // Measured, it is taken from its row, and nothing is modelled.
   const auto complete = profileOf(pair());
   Profile whole = profile;
@@ -173,7 +175,7 @@ TEST_CASE("rows of a tile that is not emitted any more are no offer") {
   const auto model = modelOf(profile);
   const std::vector<PricedConfiguration> &offered = model->measured(kernel);
   CHECK(offered.size() >= 1);
-  for (const PricedConfiguration &one : offered) CHECK(one.configuration.knobs == configuration.knobs);
+  for (const PricedConfiguration &one : nonEmpty(offered)) CHECK(one.configuration.knobs == configuration.knobs);
 }
 
 TEST_CASE("rows of a fused contraction serve every layout of the same form, and no other") {
@@ -187,7 +189,7 @@ TEST_CASE("rows of a fused contraction serve every layout of the same form, and 
   addRow(profile, kernel, row, {.seconds = 7e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(row.knobs))});
   const auto model = modelOf(profile);
   size_t same = 0, others = 0;
-  for (const Configuration &one : all) {
+  for (const Configuration &one : nonEmpty(all)) {
     if (one.knobs != row.knobs) continue;
     const bool isSame = contractionForm(kernel, one) == contractionForm(kernel, row);
     const Cost cost = model->cost(kernel, one);

@@ -1,6 +1,7 @@
 // What a profile measures, and its run with a measurer that needs no GPU: order, resumption, failures, budget, lost GPUs; rank
 // correlation; selection from what was measured.
 #include "kernel/Error.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/ProfileSamples.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
@@ -14,6 +15,7 @@
 #include <thread>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::driver;
 using namespace weft::samples;
 
@@ -70,13 +72,13 @@ TEST_CASE("equal kernels of several variants are measured once, best first, and 
   CHECK(std::is_sorted(space.items.begin(), space.items.end(), [](const auto &a, const auto &b) { return a.rank < b.rank; }));
   std::set<std::string> lines;
   std::map<size_t, size_t> perKernel;
-  for (const ProfileItem &item : space.items) {
+  for (const ProfileItem &item : nonEmpty(space.items)) {
     CHECK(lines.insert(item.subject + item.line).second);
     CHECK(item.rank >= 1);
     ++perKernel[item.kernel];
   }
   CHECK(perKernel.size() == space.kernels.size());
-  for (const ProfileKernelSpace &kernel : space.kernels) CHECK(kernel.configurations <= kernel.legal);
+  for (const ProfileKernelSpace &kernel : nonEmpty(space.kernels)) CHECK(kernel.configurations <= kernel.legal);
   CHECK(space.describe(true).find("legal configurations") != std::string::npos);
 }
 
@@ -233,8 +235,8 @@ TEST_CASE("a budget and an interrupt cancel compilers and measuring that would g
     CHECK(profile.rowCount() == outcome.progress.done);
     CHECK(outcome.rowsOfGpu == std::vector<size_t>{outcome.progress.done});
     CHECK(profile.rowCount() > 0);
-    for (const auto &[hash, kernel] : profile.kernels)
-      for (const auto &[line, row] : kernel.rows) CHECK(row.reason.find(runtime::cancelledError) == std::string::npos);
+    for (const auto &[hash, kernel] : nonEmpty(profile.kernels))
+      for (const auto &[line, row] : nonEmpty(kernel.rows)) CHECK(row.reason.find(runtime::cancelledError) == std::string::npos);
     CHECK(runProfile(space, test.store, fakeOptions()).skipped == profile.rowCount());
     CHECK(test.store.read().rowCount() == space.items.size());
   }
@@ -267,7 +269,7 @@ TEST_CASE("selection chooses among measured configurations alone, and says what 
   CHECK(selection.statistics().coverageMeasured == 1);
   CHECK(selection.best().lowerBound <= selection.best().seconds);
   const Profile profile = test.store.read();
-  for (const select::Step &step : selection.best().steps) {
+  for (const select::Step &step : nonEmpty(selection.best().steps)) {
     CHECK(step.cost.measured);
     CHECK_FALSE(step.cost.stale);
     const Kernel &kernel = step.candidate < 0 ? Kernel{} : selection.problem().candidates[size_t(step.candidate)].kernel;
@@ -310,7 +312,7 @@ TEST_CASE("rows of an older family version are used, marked stale, and measured 
     for (auto &[line, row] : kernel.rows) row.familyVersion = 0;
   const auto model = measuredCostModel(findDevice("h200"), profile, "profile p", false);
   const select::Selection selection = select::select(chain(), *model, {});
-  for (const select::Step &step : selection.best().steps) CHECK(step.cost.stale);
+  for (const select::Step &step : nonEmpty(selection.best().steps)) CHECK(step.cost.stale);
   const auto strict = measuredCostModel(findDevice("h200"), profile, "profile p", true);
   CHECK_THROWS_AS(select::select(chain(), *strict, {}), Error);
   TestStore old;

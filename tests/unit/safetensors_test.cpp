@@ -4,9 +4,11 @@
 #include "kernel/Error.h"
 #include "runtime/Files.h"
 #include "runtime/Safetensors.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::runtime;
 using weft::test::TemporaryTestFolder;
 
@@ -61,7 +63,7 @@ TEST_CASE("what is written is read back, aligned, for every element type") {
   writeSafetensors(folder / "t.safetensors", tensors);
   const SafetensorsFile file(folder / "t.safetensors");
   REQUIRE(file.entries().size() == tensors.size());
-  for (const TensorToWrite &tensor : tensors) {
+  for (const TensorToWrite &tensor : nonEmpty(tensors)) {
     INFO(tensor.name);
     CHECK(file.entries().at(tensor.name).shape == tensor.shape);
     CHECK(file.read(tensor.name) == tensor.elements);

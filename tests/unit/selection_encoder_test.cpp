@@ -2,6 +2,7 @@
 // by op. Checks what holds whatever the prices are; prints what it took.
 #include "passes/configure/Family.h"
 #include "passes/select/Selection.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleKernels.h"
 
 #include <catch2/catch.hpp>
@@ -11,6 +12,7 @@
 #include <iostream>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::samples;
 using select::Problem;
 
@@ -180,7 +182,7 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
   CHECK(isChosen("bias_relu_dropout"));
   CHECK(isChosen("softmax_dropout"));
   // Wide loads, neighbouring threads along the vectors; a warp for each short row.
-  for (const select::Step &step : best.steps) {
+  for (const select::Step &step : nonEmpty(best.steps)) {
     if (step.candidate < 0) continue;
     const std::string &name = problem.candidates[static_cast<size_t>(step.candidate)].name;
     if (name != "bias_relu_dropout" && name != "softmax_dropout" && name != "bias_dropout_residual_layer_norm") continue;

@@ -1,10 +1,12 @@
 // The profile that ships is enough for what it is said to cover: every workload's prices are measured, its plan is proven to be
 // the fastest of what was priced, or nearly, and is near the bound of all variants, which ignores layouts.
+#include "tests/support/NonEmpty.h"
 #include "tools/driver/Compilation.h"
 
 #include <catch2/catch.hpp>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::driver;
 
 namespace {
@@ -22,7 +24,7 @@ void checkShipped(const std::string &preset, const std::string &batch, const std
   compilation.import();
   const Selected selected = compilation.select(compilation.propose(Phase::import));
   int64_t measured = 0, priced = 0;
-  for (const SelectedVariant &variant : selected.variants) {
+  for (const SelectedVariant &variant : nonEmpty(selected.variants)) {
     const select::Statistics &statistics = variant.selection.statistics();
     measured += statistics.measured;
     priced += statistics.configurations;
@@ -34,8 +36,8 @@ void checkShipped(const std::string &preset, const std::string &batch, const std
   const select::Plan &best = selected.best().selection.best();
   CHECK(best.seconds <= limit * selected.lowerBound);
   CHECK(selected.best().selection.statistics().mostGain <= 0.01);
-  for (const select::Step &step : best.steps)
-    if (step.cost.seconds > 0) CHECK(step.cost.measured);
+  const auto takesTime = [](const select::Step &step) { return step.cost.seconds > 0; };
+  for (const select::Step &step : nonEmpty(best.steps, takesTime)) CHECK(step.cost.measured);
 }
 
 /// The bound ignores layouts. The statistics of a decomposed softmax leave their product in one order, and who reads them is faster in others:

@@ -9,6 +9,8 @@
 #include "kernel/reference/Rounding.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/EmittedText.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <catch2/catch.hpp>
@@ -19,6 +21,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::samples;
 
 namespace {
@@ -95,17 +98,16 @@ TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, r
     INFO(nameOf(result));
     CHECK(!all.empty());
     std::set<bool> orders;
-    for (const Configuration &one : all) {
+    for (const Configuration &one : nonEmpty(all)) {
       const HopperProduct product = *hopperProduct(kernel, one).product;
       CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine && product.b.isByEngine));
       CHECK(product.isByEngine == (result != DType::f32));
       CHECK((product.depth() == 32 && hopperSlices(product) == 3));
       orders.insert(product.isSwapped);
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
-      CHECK(emitted.text.find("weft::hopper::Elements<weft::tfloat32, weft::tfloat32, ") != std::string::npos);
-      CHECK(emitted.text.find("#include \"weft/hopper_tf32.cuh\"") != std::string::npos);
+      requireAllTensors(emitted, kernel);
       size_t maps = 0;
-      for (const codegen::Parameter &parameter : emitted.parameters)
+      for (const codegen::Parameter &parameter : nonEmpty(emitted.parameters))
         if (parameter.map && parameter.map->dtype == DType::tf32) CHECK((++maps > 0 && parameter.map->box[0] == 32));
       CHECK(maps == 2);
     }
@@ -118,7 +120,7 @@ TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, r
   };
   CHECK(engines(36));
   CHECK(!engines(35));
-  for (const Kernel &kernel : fusedContractions({}, DType::f32)) {
+  for (const Kernel &kernel : nonEmpty(fusedContractions({}, DType::f32))) {
     INFO(kernel.name);
     CHECK(!ofFamily<HopperContractionKnobs>(inTf32(kernel)).empty());
   }
@@ -137,7 +139,7 @@ TEST_CASE("why other products of f32 have none there") {
   Device unknown = h200();
   unknown.tensorFlops.erase(DType::tf32);
   CHECK(exclusion(kernel, "hopper-contraction", unknown) == "h200 names no flop rate of products of tf32");
-  for (const Configuration &one : ofFamily<HopperContractionKnobs>(kernel))
+  for (const Configuration &one : nonEmpty(ofFamily<HopperContractionKnobs>(kernel)))
     CHECK(std::get<HopperContractionKnobs>(one.knobs).schedule != HopperSchedule::narrow);
 }
 

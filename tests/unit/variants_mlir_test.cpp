@@ -4,6 +4,7 @@
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleGraphs.h"
 #include "tests/unit/SamplePlans.h"
 
@@ -25,7 +26,7 @@ TEST_CASE("variants compute what the graph computes") {
     CHECK(variants.size() == expected.at(name));
     CHECK(variants.front().rewrites.empty());
     std::set<std::vector<std::string>> distinct;
-    for (const Variant &variant : variants) {
+    for (const Variant &variant : nonEmpty(variants)) {
       CHECK(distinct.insert(variant.rewrites).second);
       requireSame(loaded->graph(), graphOf(*variant.module));
     }
@@ -43,7 +44,7 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
   CHECK(variants.size() == 4 + 2 * 6);  // beside all and beside none stacked forward: two or three for dX, dW or both
   std::set<std::vector<std::string>> distinct;
-  for (const Variant &variant : variants) {
+  for (const Variant &variant : nonEmpty(variants)) {
     INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
     CHECK(distinct.insert(variant.rewrites).second);
     requireSame(loaded->graph(), graphOf(*variant.module));
@@ -82,7 +83,7 @@ weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.param
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
   const std::vector<Variant> variants = proposeVariants(*loaded->module, {});
   size_t stacked = 0;
-  for (const Variant &variant : variants) {
+  for (const Variant &variant : nonEmpty(variants)) {
     INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
     stacked += std::ranges::any_of(variant.rewrites, [](const std::string &name) { return name.starts_with("stack-dW"); });
     requireSame(loaded->graph(), graphOf(*variant.module));
@@ -103,7 +104,7 @@ TEST_CASE("a result has its name in every variant") {
     const std::vector<std::string> expected = resultNames(loaded->graph());
     const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
     CHECK(variants.size() > 4);
-    for (const Variant &variant : variants) {
+    for (const Variant &variant : nonEmpty(variants)) {
       INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
       CHECK(resultNames(graphOf(*variant.module)) == expected);
     }
@@ -123,12 +124,12 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
     const size_t offered = std::min<size_t>(found.size(), 3);
     REQUIRE(variants.size() == 1 + offered + (offered > 1));
     std::set<std::vector<std::string>> distinct;
-    for (const Variant &variant : variants) {
+    for (const Variant &variant : nonEmpty(variants)) {
       INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
       CHECK(distinct.insert(variant.rewrites).second);
       requireSame(loaded->graph(), graphOf(*variant.module));
       const auto saved = graphOf(*variant.module)->getAttrOfType<mlir::ArrayAttr>("weft.saved");
-      for (mlir::Attribute tensor : saved)
+      for (mlir::Attribute tensor : nonEmpty(saved))
         CHECK(std::count(variant.rewrites.begin(), variant.rewrites.end(), "recompute-" + mlir::cast<mlir::StringAttr>(tensor).str()) == 0);
     }
     CHECK(variants.back().rewrites.size() == offered);
@@ -173,7 +174,7 @@ TEST_CASE("packed parameters are parameters, and biases are added before slicing
   GraphOp graph = graphOf(*variants.front().module);
   const select::Problem problem = toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{}));
   int packed = 0;
-  for (const select::Candidate &candidate : problem.candidates)
+  for (const select::Candidate &candidate : nonEmpty(problem.candidates))
     if (candidate.proposedBy == "pack: at load") {
       ++packed;
       CHECK(candidate.kernel.operatorClass() == OperatorClass::movement);
