@@ -1,51 +1,20 @@
 // One reader a family of config.json files, chosen by `model_type` in a table. A reader asks for every key that decides
-// the mathematics of one layer; the families' harmless keys are listed once below. Meanings are those of the published
-// model documentation of each family.
+// the mathematics of one layer; what it did not ask for must stand in the lists of ConfigKeys.h. Meanings are those of the
+// published model documentation of each family.
 #include "models/ConfigJson.h"
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "models/ConfigKeys.h"
 #include "models/ConfigReader.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 namespace weft::models {
 namespace {
-
-/// Probabilities of dropout in training: the layer that is built is the one of inference.
-// clang-format off
-const std::set<std::string> dropoutKeys = {
-    "activation_dropout", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout", "dropout",
-    "embd_pdrop", "hidden_dropout_prob", "qa_dropout", "resid_pdrop", "seq_classif_dropout", "summary_first_dropout"};
-// clang-format on
-
-/// Sizes outside a layer, token ids, precision and bookkeeping do not touch it.
-// clang-format off
-const std::set<std::string> harmlessKeys = {
-    "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "architectures", "bos_token_id",
-    "chunk_size_feed_forward", "directionality", "do_sample", "dtype", "eos_token_id", "finetuning_task",
-    "gradient_checkpointing", "id2label", "initializer_range", "is_decoder", "label2id", "max_length",
-    "max_position_embeddings", "max_window_layers", "n_ctx", "n_layer", "n_layers", "n_positions",
-    "num_hidden_layers", "output_attentions", "output_hidden_states", "output_past", "pad_token_id",
-    "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
-    "predict_special_tokens", "pretraining_tp", "problem_type", "reorder_and_upcast_attn", "return_dict",
-    "sinusoidal_pos_embds", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
-    "task_specific_params", "tie_weights_", "tie_word_embeddings", "tokenizer_class", "torch_dtype",
-    "transformers_version", "type_vocab_size", "use_cache", "vocab_size"};
-// clang-format on
-
-/// Settings of related families that change attention, residuals or the feed-forward network. No family read here has
-/// them, so a file that sets one describes something else.
-// clang-format off
-constexpr std::array foreignKeys = {
-    "alibi", "attention_multiplier", "attention_window", "attn_logit_softcapping", "clip_qkv", "num_experts",
-    "num_local_experts", "pruned_heads", "qk_layernorm", "query_pre_attn_scalar", "residual_multiplier",
-    "sparse_attention", "use_parallel_residual", "use_qk_norm"};
-// clang-format on
 
 Activation activation(ConfigReader &reader, const Keys &keys, const std::string &absent) {
   static const std::map<std::string, Activation> known = {
@@ -65,8 +34,6 @@ void refuseCommon(ConfigReader &reader) {
   reader.refuseFlag("add_cross_attention", "cross attention is not supported");
   reader.refuseFlag("is_encoder_decoder", "encoder-decoder models are not supported");
   reader.refuseValue("quantization_config", "quantized weights are not supported; supported are f32, f16 and bf16");
-  for (const char *key : foreignKeys)
-    reader.refuseValue(key, "changes the mathematics of a layer and is not supported");
 }
 
 void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t value, const std::string &divisorKey,
@@ -189,7 +156,6 @@ LayerSpecification readMistral(ConfigReader &reader) {
 /// Llama with biases on q, k and v alone.
 LayerSpecification readQwen2(ConfigReader &reader) {
   reader.refuseFlag("use_sliding_window", "windows in some layers only are not supported");
-  reader.integer({"sliding_window"});
   LayerSpecification specification = readLlamaLike(reader);
   specification.projectionBias = true;
   return specification;
@@ -222,11 +188,58 @@ void readPositions(ConfigReader &reader, ConfigDescription &description) {
   steps = std::min(steps, *count);
 }
 
-void sortUnread(const ConfigReader &reader, ConfigDescription &description) {
-  for (const std::string &key : reader.unread())
-    (harmlessKeys.count(key) ? description.ignoredKeys
-                             : dropoutKeys.count(key) ? description.dropoutKeys : description.unknownKeys)
-        .push_back(key);
+/// The element type that the file names, in the spelling of PyTorch.
+void readElementType(ConfigReader &reader, ConfigDescription &description) {
+  static const std::map<std::string, DType> known = {
+      {"bfloat16", DType::bf16}, {"float16", DType::f16}, {"float32", DType::f32}};
+  const Keys keys = {"dtype", "torch_dtype"};
+  const std::string text = reader.text(keys, "");
+  if (text.empty()) return;
+  description.elementTypeKey = reader.find("dtype") ? "dtype" : "torch_dtype";
+  description.elementTypeName = text.starts_with("torch.") ? text.substr(6) : text;
+  if (const auto at = known.find(description.elementTypeName); at != known.end()) description.elementType = at->second;
+}
+
+std::string joinedValues(const std::vector<nlohmann::json> &values) {
+  std::vector<std::string> texts;
+  for (const nlohmann::json &value : values) texts.push_back(value.dump());
+  return fmt::format("{}", fmt::join(texts, " or "));
+}
+
+Error unknownKey(const ConfigReader &reader, const std::string &key) {
+  std::vector<std::string> known = listedKeys();
+  for (const std::string &name : reader.keysRead()) known.push_back(name);
+  const std::string near = nearest(key, known);
+  return reader.error(ErrorKind::unsupported, key,
+                      fmt::format("is not a known key and may change the mathematics of a layer{}; --allow-key {} builds "
+                                  "the layer without it",
+                                  near.empty() ? "" : fmt::format("; nearest is '{}'", near), key));
+}
+
+/// Sorts what nobody read by what it means. Throws for what may change the mathematics.
+void readRest(ConfigReader &reader, const std::string &modelType, const std::set<std::string> &allowed,
+              ConfigDescription &description) {
+  const Family family = description.specification.family;
+  for (const std::string &key : reader.unread()) {
+    switch (meaningOf(key, reader.value(key), modelType, family)) {
+    case KeyMeaning::neutral:
+    case KeyMeaning::settled: description.ignoredKeys.push_back(key); break;
+    case KeyMeaning::dropout: description.dropoutKeys.push_back(key); break;
+    case KeyMeaning::changes:
+      throw reader.error(ErrorKind::unsupported, key,
+                         fmt::format("changes the mathematics of a layer and is not supported; supported is {}",
+                                     joinedValues(settledValues(key, family))));
+    case KeyMeaning::unknown:
+      if (!allowed.contains(key)) throw unknownKey(reader, key);
+      description.allowedKeys.push_back(key);
+    }
+  }
+  for (const std::string &key : allowed)
+    if (!std::ranges::count(description.allowedKeys, key))
+      throw Error::badInput("--allow-key {}: {}", key,
+                            reader.has(key) ? fmt::format("'{}' is a key that weft knows; it is honoured or refused", key)
+                                            : fmt::format("{} has no such key{}", reader.where(),
+                                                          nearestAndKnown(key, reader.keys())));
 }
 
 /// "bert-large" of models/bert-large.json; the model type where the file is plainly called config.json.
@@ -243,7 +256,7 @@ std::vector<std::string> supportedModelTypes() {
   return names;
 }
 
-ConfigDescription parseConfig(std::string_view text, const std::string &where) {
+ConfigDescription parseConfig(std::string_view text, const std::string &where, const std::set<std::string> &allowedKeys) {
   ConfigReader reader(text, where);
   const std::string modelType = reader.requiredText("model_type");
   const auto family = familyReaders().find(modelType);
@@ -255,7 +268,8 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where) {
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);
   readPositions(reader, description);
-  sortUnread(reader, description);
+  readElementType(reader, description);
+  readRest(reader, modelType, allowedKeys, description);
   return description;
 }
 
@@ -268,12 +282,12 @@ void checkPositions(const ConfigDescription &description, const Dims &dims) {
                             description.positions);
 }
 
-ConfigDescription readConfig(const std::string &path) {
+ConfigDescription readConfig(const std::string &path, const std::set<std::string> &allowedKeys) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf()))
     throw Error::badInput("{}: cannot be read (or is empty)", path);
-  return parseConfig(text.str(), path);
+  return parseConfig(text.str(), path, allowedKeys);
 }
 
 }  // namespace weft::models

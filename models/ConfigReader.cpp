@@ -140,9 +140,14 @@ void ConfigReader::refuseValue(const std::string &key, std::string_view reason) 
 }
 
 std::vector<std::string> ConfigReader::unread() const {
+  std::vector<std::string> unread = keys();
+  std::erase_if(unread, [&](const std::string &key) { return read_.contains(key); });
+  return unread;
+}
+
+std::vector<std::string> ConfigReader::keys() const {
   std::vector<std::string> keys;
-  for (const auto &[key, value] : object_.items())
-    if (!read_.count(key)) keys.push_back(key);
+  for (const auto &[key, value] : object_.items()) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
   return keys;
 }

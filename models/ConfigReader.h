@@ -42,6 +42,12 @@ public:
 
   /// Keys that nobody read; sorted.
   std::vector<std::string> unread() const;
+  /// Keys that were asked for, whether the object has them or not; sorted.
+  const std::set<std::string> &keysRead() const { return read_; }
+  std::vector<std::string> keys() const;
+  bool has(const std::string &key) const { return object_.contains(key); }
+  /// The value of a key that the object has, without marking it as read.
+  const nlohmann::json &value(const std::string &key) const { return object_.at(key); }
 
   /// "config.json: key 'hidden_size' = 100: must be even", as an error of the given kind.
   Error error(ErrorKind kind, const std::string &key, std::string_view reason) const;

@@ -26,18 +26,26 @@ void checkRequest(const Request &request) {
     throw Error::unsupported("part 'model' is not supported yet; nearest is 'layer' (known: attention, layer)");
   if (request.part != "attention" && request.part != "layer")
     throw Error::badInput("unknown part '{}'{}", request.part, nearestAndKnown(request.part, parts));
-  if (request.dtype != DType::f32 && request.dtype != DType::f16 && request.dtype != DType::bf16)
+  const std::optional<DType> dtype = request.dtype;
+  if (dtype && dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
     throw Error::unsupported("dtype {} is not supported for models; nearest is f32 (known: f32, f16, bf16)",
-                             nameOf(request.dtype));
+                             nameOf(*dtype));
 }
 
 /// The layer that a preset's name, a config.json or a folder that holds one describes.
-ConfigDescription describe(const std::string &model) {
-  if (const PresetRow *preset = findPreset(model)) return {.specification = preset->specification};
+ConfigDescription describe(const std::string &model, const std::set<std::string> &allowedKeys) {
+  const auto refuseKeys = [&] {
+    if (!allowedKeys.empty())
+      throw Error::badInput("--allow-key {}: '{}' is no config.json", *allowedKeys.begin(), model);
+  };
+  if (const PresetRow *preset = findPreset(model)) {
+    refuseKeys();
+    return {.specification = preset->specification};
+  }
   std::error_code ignored;
   const std::filesystem::path inFolder = std::filesystem::path(model) / "config.json";
-  if (std::filesystem::is_regular_file(inFolder, ignored)) return readConfig(inFolder.string());
-  if (endsWith(model, ".json")) return readConfig(model);
+  if (std::filesystem::is_regular_file(inFolder, ignored)) return readConfig(inFolder.string(), allowedKeys);
+  if (endsWith(model, ".json")) return readConfig(model, allowedKeys);
   if (endsWith(model, ".onnx"))
     throw Error::unsupported("{}: ONNX files are not supported; known: .json, .mlir", model);
   if (std::filesystem::exists(model, ignored))
@@ -46,11 +54,33 @@ ConfigDescription describe(const std::string &model) {
 }
 
 /// Its weights are what an optimizer updates, and embeddings and loss belong to no single layer.
-void checkMaskedToken(const Request &request) {
+void checkMaskedToken(const Request &request, DType dtype) {
   if (request.part != "layer") throw Error::unsupported("{}: has no part '{}'", request.model, request.part);
-  if (request.dtype != DType::f32)
+  if (dtype != DType::f32)
     throw Error::unsupported("{}: dtype {} is not supported, its weights are updated in place; nearest is --dtype f32",
-                             request.model, nameOf(request.dtype));
+                             request.model, nameOf(dtype));
+}
+
+constexpr DType defaultElementType = DType::f16;
+
+/// The request's, else the config.json's, else the default.
+DType elementType(const Request &request, const ConfigDescription &described) {
+  if (request.dtype) return *request.dtype;
+  if (described.elementType) return *described.elementType;
+  if (!described.elementTypeKey.empty())
+    throw Error::unsupported("{}: key '{}' = \"{}\": layers are built of float16, bfloat16 and float32; --dtype f16, bf16 "
+                             "or f32 chooses one of them", request.model, described.elementTypeKey, described.elementTypeName);
+  return defaultElementType;
+}
+
+/// What a config.json says of its elements beside what they are; empty for a preset.
+std::string elementTypeNote(const ConfigDescription &described, DType built, bool isConfig) {
+  if (!isConfig) return "";
+  if (described.elementTypeKey.empty()) return fmt::format("config.json names no dtype; elements are {}", nameOf(built));
+  const std::string asked = fmt::format("config.json asks for {} elements ({})", described.elementTypeName,
+                                        described.elementTypeKey);
+  if (described.elementType != built) return fmt::format("{}; --dtype {} overrides it", asked, nameOf(built));
+  return fmt::format("{}, which are {} here", asked, nameOf(built));
 }
 
 mlir::Value buildFamily(LayerBuilder &layer) {
@@ -67,6 +97,8 @@ mlir::Value buildFamily(LayerBuilder &layer) {
 Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   if (request.dropout)
     throw Error::badInput("{}: --dropout cannot be set, a .mlir file holds its own dropout ops", request.model);
+  if (!request.allowedKeys.empty())
+    throw Error::badInput("--allow-key {}: '{}' is no config.json", *request.allowedKeys.begin(), request.model);
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents", request.model,
                           request.dims.begin()->first, request.dims.begin()->second);
@@ -97,9 +129,10 @@ Model build(const Request &request, mlir::MLIRContext &context) {
   context.loadDialect<WeftDialect>();
   if (endsWith(request.model, ".mlir")) return buildFromMlir(request, context);
 
-  ConfigDescription described = describe(request.model);
+  ConfigDescription described = describe(request.model, request.allowedKeys);
   LayerSpecification &specification = described.specification;
-  if (specification.family == Family::maskedToken) checkMaskedToken(request);
+  const DType dtype = elementType(request, described);
+  if (specification.family == Family::maskedToken) checkMaskedToken(request, dtype);
   if (request.part == "attention") specification.attentionOnly = true;
   if (request.dropout) specification.dropout = *request.dropout;
   Model model;
@@ -107,9 +140,11 @@ Model build(const Request &request, mlir::MLIRContext &context) {
                        .dims = resolveDims(specification, request.dims),
                        .ignoredKeys = described.ignoredKeys,
                        .dropoutKeys = described.dropoutKeys,
-                       .unknownKeys = described.unknownKeys};
+                       .allowedKeys = described.allowedKeys,
+                       .dtype = dtype,
+                       .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
   checkPositions(described, model.description.dims);
-  LayerBuilder layer(context, specification, model.description.dims, request.dtype);
+  LayerBuilder layer(context, specification, model.description.dims, dtype);
   model.module = layer.finish({buildFamily(layer)});
   verifyBuilt(*model.module, specification.name);
   return model;

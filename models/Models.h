@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,10 @@ namespace weft::models {
 struct Request {
   std::string model;                     ///< preset name, or path of a config.json or .mlir
   std::map<std::string, int64_t> dims = {};  ///< --dim overrides: b, j, k, h, g, p, w, i, u
-  DType dtype = DType::f16;
+  std::optional<DType> dtype = {};       ///< nothing: what a config.json names, f16 where none does
   std::string text = {};                 ///< of a .mlir model: what to read instead of the whole file
   std::string part = "layer";            ///< "attention" or "layer"
+  std::set<std::string> allowedKeys = {};  ///< of a config.json: may stand there though nobody knows what they mean
   std::optional<double> dropout = {};    ///< probability of every dropout, instead of the model's own; 0: none
 };
 
@@ -28,7 +30,9 @@ struct Description {
   std::map<std::string, int64_t> dims;   ///< every dimension after overrides
   std::vector<std::string> ignoredKeys = {};  ///< config.json keys that do not change the mathematics
   std::vector<std::string> dropoutKeys = {};  ///< of a config.json: dropout of training, not built
-  std::vector<std::string> unknownKeys = {};  ///< of a config.json: not known, ignored
+  std::vector<std::string> allowedKeys = {};  ///< of a config.json: not known, left out because the request allows it
+  std::optional<DType> dtype = {};       ///< of the elements; nothing for a .mlir file, which has its own
+  std::string dtypeNote = {};            ///< of a config.json: what it asks for, and what it gets
 };
 
 struct Model {

@@ -73,10 +73,46 @@ class BadModel(CommandTest):
         result = self.weft('import', 'config.json', '--json')
         self.assertIn('vocab_size', result.json()['ignoredKeys'])
 
-    def test_unknown_and_dropout_keys_stand_apart(self):
-        self.config(vocab_size=100, frobnicate=3)
+    def test_unknown_keys_are_refused_unless_allowed(self):
+        self.config(frobnicate=3)
+        self.refuses(3, 'config.json', says=["key 'frobnicate' = 3", '--allow-key frobnicate'])
+        lines = self.weft('import', 'config.json', '--allow-key', 'frobnicate').err.splitlines()
+        self.assertIn('weft: note: keys not known, left out by --allow-key: frobnicate', lines)
+        self.refuses(2, 'config.json', '--allow-key', 'frobnicate', '--allow-key', 'frobnicat', says=['--allow-key frobnicat:', "'frobnicate'"])
+        self.refuses(2, 'bert-base', '--allow-key', 'frobnicate', says=['bert-base', 'no config.json'])
+
+    def test_mathematics_that_a_family_has_not(self):
+        for key, value in {'norm_type': 'rms', 'use_gated_mlp': True, 'alibi': True}.items():
+            self.config(**{key: value})
+            with self.subTest(key):
+                self.refuses(3, 'config.json', says=[f"key '{key}' = ", 'changes the mathematics of a layer'])
+
+    def test_element_type_is_obeyed_or_overridden_aloud(self):
+        def imported(*flags):
+            result = self.weft('import', 'config.json', *flags)
+            kind = {'f16': 'xf16,', 'bf16': 'xbf16,', 'f32': 'xf32,'}
+            return [name for name, text in kind.items() if text in result.out], result.err
+        for asked, built in {'bfloat16': 'bf16', 'float16': 'f16', 'float32': 'f32'}.items():
+            self.config(torch_dtype=asked)
+            with self.subTest(asked):
+                types, notes = imported()
+                self.assertEqual(types, [built])
+                self.assertIn(f'config.json asks for {asked} elements (torch_dtype), which are {built} here', notes)
+                self.assertNotIn('do not change the mathematics: torch_dtype', notes)
+        types, notes = imported('--dtype', 'bf16')
+        self.assertEqual(types, ['bf16'])
+        self.assertIn('config.json asks for float32 elements (torch_dtype); --dtype bf16 overrides it', notes)
+        self.weft('compile', 'config.json', '-o', 'out', '--stop-after', 'emit', '--tf32', '--profile', 'none')
+        self.assertEqual(json.loads((self.folder / 'out/plan.json').read_text())['dtype'], 'f32')
+        self.config(torch_dtype='bfloat16')
+        self.fails(2, 'import', 'config.json', '--tf32', says=["elements of 'config.json' are bf16"])
+        self.config(torch_dtype='float64')
+        self.fails(3, 'import', 'config.json', says=["key 'torch_dtype' = \"float64\"", '--dtype'])
+        self.assertEqual(imported('--dtype', 'f16')[0], ['f16'])
+
+    def test_dropout_and_neutral_keys_stand_apart(self):
+        self.config(vocab_size=100)
         lines = self.weft('import', 'config.json').err.splitlines()
-        self.assertIn('weft: note: keys not known, ignored: frobnicate', lines)
         self.assertIn('weft: note: keys that do not change the mathematics: vocab_size', lines)
         self.assertIn('weft: note: dropout of training, not built: attention_probs_dropout_prob, hidden_dropout_prob', lines)
 

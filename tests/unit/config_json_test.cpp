@@ -55,7 +55,7 @@ TEST_CASE("shipped configurations describe the presets of the same name") {
     LayerSpecification withoutDims = read.specification;
     withoutDims.dims = preset.dims;
     CHECK(withoutDims == preset);
-    CHECK(read.unknownKeys.empty());
+    CHECK(read.elementType == (name == "llama-3-8b" ? std::optional(DType::bf16) : std::nullopt));
   }
 }
 
@@ -65,13 +65,51 @@ TEST_CASE("the model type names a layer whose file is called config.json") {
   CHECK(parseConfig(changed("gpt2.json", {}), "/tmp/tiny-gpt.json").specification.name == "tiny-gpt");
 }
 
-TEST_CASE("keys without influence are listed, unrecognized ones as such") {
-  const auto read = parseConfig(changed("gpt2.json", {{"frobnicate", 3}, {"zeta", nullptr}}), "config.json");
+TEST_CASE("keys without influence are listed, those of dropout apart") {
+  const ConfigDescription read = parseConfig(changed("gpt2.json", {}), "config.json");
   const std::vector<std::string> expected = {"architectures", "bos_token_id", "eos_token_id", "initializer_range",
                                              "n_ctx", "n_layer", "summary_type", "vocab_size"};
   CHECK(read.ignoredKeys == expected);
   CHECK(read.dropoutKeys == std::vector<std::string>{"attn_pdrop", "embd_pdrop", "resid_pdrop"});
-  CHECK(read.unknownKeys == std::vector<std::string>{"frobnicate"});
+}
+
+TEST_CASE("an unknown key is an error with its name, its value and the nearest known one, unless it is allowed") {
+  CHECK(errorOf("gpt2.json", {{"layer_norm_epsilom", 3}}) ==
+        "unsupported: config.json: key 'layer_norm_epsilom' = 3: is not a known key and may change the mathematics of a "
+        "layer; nearest is 'layer_norm_epsilon'; --allow-key layer_norm_epsilom builds the layer without it");
+  CHECK(errorOf("gpt2.json", {{"zzz", {1, 2}}}) ==
+        "unsupported: config.json: key 'zzz' = [1,2]: is not a known key and may change the mathematics of a layer; "
+        "--allow-key zzz builds the layer without it");
+  const std::string text = changed("gpt2.json", {{"frobnicate", 3}});
+  const ConfigDescription read = parseConfig(text, "config.json", {"frobnicate"});
+  CHECK(read.allowedKeys == std::vector<std::string>{"frobnicate"});
+  CHECK(read.specification == parsed("gpt2.json"));
+  const auto refusal = [&](const std::string &key) {
+    try {
+      parseConfig(text, "config.json", {"frobnicate", key});
+    } catch (const Error &error) {
+      CHECK(error.kind == ErrorKind::badInput);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal("frobnicat").starts_with("--allow-key frobnicat: config.json has no such key; nearest is 'frobnicate'"));
+  CHECK(refusal("n_embd") == "--allow-key n_embd: 'n_embd' is a key that weft knows; it is honoured or refused");
+}
+
+TEST_CASE("the element type is the file's, in PyTorch's spelling") {
+  const auto elementType = [](const nlohmann::json &changes) { return parseConfig(changed("gpt2.json", changes), "config.json"); };
+  for (const char *key : {"dtype", "torch_dtype"}) {
+    CHECK(elementType({{key, "float16"}}).elementType == DType::f16);
+    CHECK(elementType({{key, "bfloat16"}}).elementType == DType::bf16);
+    CHECK(elementType({{key, "torch.float32"}}).elementType == DType::f32);
+    const ConfigDescription other = elementType({{key, "float64"}});
+    CHECK_FALSE(other.elementType.has_value());
+    CHECK((other.elementTypeKey == key && other.elementTypeName == "float64"));
+  }
+  CHECK(elementType({}).elementTypeKey.empty());
+  CHECK(errorOf("gpt2.json", {{"dtype", "float16"}, {"torch_dtype", "bfloat16"}}) ==
+        "badInput: config.json: key 'torch_dtype' = \"bfloat16\": contradicts 'dtype' = \"float16\"");
 }
 
 TEST_CASE("settings that change the mathematics reach the specification") {

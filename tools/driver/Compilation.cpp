@@ -120,13 +120,14 @@ std::string ProposedVariant::name() const {
   return variantName(rewrites);
 }
 
-void noteUnusedKeys(const models::Description &description) {
+void noteConfig(const models::Description &description) {
+  if (!description.dtypeNote.empty()) printNote(description.dtypeNote);
   const auto note = [](const char *reason, const std::vector<std::string> &keys) {
     if (!keys.empty()) printNote(fmt::format("{}: {}", reason, fmt::join(keys, ", ")));
   };
   note("keys that do not change the mathematics", description.ignoredKeys);
   note("dropout of training, not built", description.dropoutKeys);
-  note("keys not known, ignored", description.unknownKeys);
+  note("keys not known, left out by --allow-key", description.allowedKeys);
 }
 
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
@@ -142,6 +143,10 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
 }
 
 Compilation::~Compilation() = default;
+
+std::string Compilation::elementType() const {
+  return std::string(nameOf(described.dtype.value_or(modelFlags.elementType().value_or(DType::f16))));
+}
 
 void Compilation::import(Phase first, Phase last) {
   firstPhase = first;
@@ -223,12 +228,14 @@ void Compilation::importModel(Phase first) {
   }
   const models::Request request{.model = modelFlags.model, .dims = modelFlags.dimensions(),
                                 .dtype = modelFlags.elementType(), .part = modelFlags.part,
+                                .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
                                 .dropout = modelFlags.dropoutProbability()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
   graphOf(*model.module);
   described = std::move(model.description);
+  modelFlags.check(described.dtype);
   imported.push_back({.rewrites = {}, .module = std::move(model.module)});
 }
 
@@ -247,7 +254,9 @@ void Compilation::importVariants(Phase first) {
     if (chosen && names[index] != choices.variant) continue;
     models::Model model = models::build({.model = modelFlags.model, .dims = modelFlags.dimensions(),
                                          .dtype = modelFlags.elementType(), .text = texts[index].text,
-                                         .part = modelFlags.part, .dropout = modelFlags.dropoutProbability()}, *context);
+                                         .part = modelFlags.part,
+                                         .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
+                                         .dropout = modelFlags.dropoutProbability()}, *context);
     graphOf(*model.module);
     if (imported.empty()) described = std::move(model.description);
     imported.push_back({.rewrites = texts[index].rewrites, .module = std::move(model.module)});

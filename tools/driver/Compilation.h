@@ -102,8 +102,9 @@ struct Selected {
   const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
 };
 
-/// Says on standard error which keys of a config.json did not influence the graph, and why, one line a reason.
-void noteUnusedKeys(const models::Description &description);
+/// Says on standard error what a config.json asks of the elements and gets, and which keys did not influence the graph, and
+/// why, one line a reason.
+void noteConfig(const models::Description &description);
 
 class Compilation {
 public:
@@ -133,7 +134,8 @@ public:
   Account account(const ProposedVariant &variant) const;
 
   const CostModel &costModel() const { return *prices; }
-  const std::string &elementType() const { return modelFlags.dtype; }
+  /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
+  std::string elementType() const;
   /// By --recompute NAME: computed again in every variant.
   std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }
   int alternatives() const { return choices.alternatives; }

@@ -56,7 +56,8 @@ void ModelFlags::declare(CLI::App &command) {
   command.add_option("model", model, "preset name, config.json or .mlir")->required()->type_name("MODEL");
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
   command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
-  command.add_option("--dtype", dtype, "element type: f16, bf16, f32")->capture_default_str()->type_name("TYPE");
+  command.add_option("--dtype", dtype, "element type: f16, bf16, f32; default: what the config.json names, else f16")->type_name("TYPE");
+  command.add_option("--allow-key", allowedKeys, "a key of the config.json that weft does not know, to build the layer without it")->type_name("KEY");
   command.add_flag("--tf32", tf32, "contractions of f32 operands may round them to tf32 (10 fraction bits), which tensor cores multiply; takes --dtype f32");
   command.add_option("--dropout", dropout, "probability of every dropout, instead of the model's own; 0: none")->type_name("P");
   command.add_flag("--train", train, "forward and backward in one graph");
@@ -80,9 +81,10 @@ std::vector<std::string> ModelFlags::recomputedNames() const {
 
 bool ModelFlags::choosesRecomputed() const { return recompute.empty() || isWord(recompute, "auto"); }
 
-void ModelFlags::check() const {
-  if (tf32 && !model.ends_with(".mlir") && elementType() != DType::f32)
-    throw Error::badInput("--tf32: is a precision of products of f32, and the elements of '{}' are {}; add --dtype f32", model, dtype);
+void ModelFlags::check(const std::optional<DType> &built) const {
+  const std::optional<DType> type = built ? built : elementType();
+  if (tf32 && !model.ends_with(".mlir") && type && type != DType::f32)
+    throw Error::badInput("--tf32: is a precision of products of f32, and the elements of '{}' are {}; add --dtype f32", model, nameOf(*type));
   const char *flag = !recomputedNames().empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
   if (flag && !train) throw Error::badInput("{}: chooses among gradients; add --train", flag);
   if (optimizer.empty()) return;
@@ -100,11 +102,12 @@ std::map<std::string, int64_t> ModelFlags::dimensions() const {
   return result;
 }
 
-DType ModelFlags::elementType() const {
+std::optional<DType> ModelFlags::elementType() const {
+  if (dtype.empty()) return {};
   const std::vector<std::string> supported = {"f16", "bf16", "f32"};
   const std::optional<DType> type = parseDType(dtype);
   for (const std::string &name : supported)
-    if (name == dtype) return *type;
+    if (name == dtype) return type;
   throw Error::unsupported("--dtype {}: not an element type of models{}", dtype, nearestAndKnown(dtype, supported));
 }
 

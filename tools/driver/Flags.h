@@ -16,7 +16,7 @@
 
 namespace weft::driver {
 
-/// MODEL, --dim, --part, --dtype, --tf32, --dropout; --train, --gradients-of, --recompute, --optimizer.
+/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout; --train, --gradients-of, --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
   bool train = false;
@@ -25,19 +25,22 @@ struct ModelFlags {
   std::vector<std::string> gradientsOf, recompute;
   std::vector<std::string> dims;
   std::string part = "layer";
-  std::string dtype = "f16";
+  std::string dtype;  ///< empty: the model's own
+  std::vector<std::string> allowedKeys;
   bool tf32 = false;  ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
   /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a name given twice.
   std::map<std::string, int64_t> dimensions() const;
-  DType elementType() const;
+  /// Of --dtype.
+  std::optional<DType> elementType() const;
   std::optional<double> dropoutProbability() const;
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection (auto, the default).
   std::vector<std::string> recomputedNames() const;
   bool choosesRecomputed() const;
-  /// Throws Error(badInput) for choices of the backward pass without --train, and for --tf32 of a model whose elements are no f32.
-  void check() const;
+  /// Throws Error(badInput) for choices of the backward pass without --train, and for --tf32 of a model whose elements are no
+  /// f32: those of --dtype, or those that the model was built with.
+  void check(const std::optional<DType> &built = {}) const;
 };
 
 /// A tensor and the order of its axes, slowest first: "q=phbj" or, with longer names, "q=p,h,b,j".

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 json modelReport(const models::Description &description) {
   return {{"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
-          {"dropoutKeys", description.dropoutKeys}, {"unknownKeys", description.unknownKeys}};
+          {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}};
 }
 
 json measuredReport(const std::vector<TimedPath> &timed) {

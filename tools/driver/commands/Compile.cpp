@@ -83,7 +83,7 @@ int run(const CompileFlags &flags, bool json) {
 
   Compilation compilation(flags.model, flags.choices, flags.target);
   compilation.import(first, last);
-  noteUnusedKeys(compilation.description());
+  noteConfig(compilation.description());
   if (last == Phase::import) {
     writeText(flags, Compilation::print(compilation.graph()));
     return 0;

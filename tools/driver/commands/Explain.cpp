@@ -29,7 +29,7 @@ struct ExplainFlags {
 Explanation explainModel(const ExplainFlags &flags) {
   Compilation compilation(flags.model, flags.choices, flags.target);
   compilation.import();
-  noteUnusedKeys(compilation.description());
+  noteConfig(compilation.description());
   nlohmann::json least;
   for (const ProposedVariant &variant : compilation.propose(Phase::import)) {
     const Account account = compilation.account(variant);

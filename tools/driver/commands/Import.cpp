@@ -28,12 +28,13 @@ Action addImport(CLI::App &command) {
       if (flags->output != "-") writeFile(flags->output, graph);
       nlohmann::json object = {
           {"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
-          {"dropoutKeys", description.dropoutKeys}, {"unknownKeys", description.unknownKeys}};
+          {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}};
+      if (description.dtype) object["dtype"] = nameOf(*description.dtype);
       if (flags->output == "-") object["graph"] = graph;
       printResult(object);
       return 0;
     }
-    noteUnusedKeys(description);
+    noteConfig(description);
     writeFile(flags->output, graph);
     return 0;
   };

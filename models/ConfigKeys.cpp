@@ -1,0 +1,115 @@
+// The lists follow what the `transformers` library writes for the families that ConfigJson.cpp reads: settings of every
+// model, of text generation, of weights' initialization, of embeddings, heads and poolers, which lie outside a layer.
+#include "models/ConfigKeys.h"
+
+#include <map>
+#include <set>
+
+namespace weft::models {
+namespace {
+
+using nlohmann::json;
+
+// clang-format off
+const std::set<std::string> dropoutKeys = {
+    "activation_dropout", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout", "dropout",
+    "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "qa_dropout", "resid_pdrop", "seq_classif_dropout",
+    "summary_first_dropout"};
+
+const std::set<std::string> neutralKeys = {
+    // what the file is
+    "_commit_hash", "_from_model_config", "_name_or_path", "architectures", "finetuning_task", "name_or_path", "prefix",
+    "task_specific_params", "tokenizer_class", "transformers_version",
+    "transformers.js_config",
+    // how it is computed: results are the same
+    "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
+    "_flash_attn_2_enabled", "attn_implementation", "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
+    "output_hidden_states", "output_past", "pretraining_tp", "reorder_and_upcast_attn", "return_dict",
+    "tf_legacy_loss", "torchscript", "use_cache",
+    // tokens
+    "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id", "pad_token_id",
+    "sep_token_id", "unk_token_id",
+    // generation of text
+    "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
+    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
+    "length_penalty", "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
+    "num_return_sequences", "output_scores", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate",
+    "suppress_tokens", "temperature", "top_k", "top_p", "typical_p",
+    // initial weights
+    "init_std", "initializer_factor", "initializer_range",
+    // the number of layers; embeddings before them, heads and poolers behind
+    "id2label", "label2id", "max_position_embeddings", "n_ctx", "n_layer", "n_layers", "n_positions", "num_hidden_layers",
+    "num_labels", "pooler_act", "pooler_fc_size", "pooler_hidden_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+    "pooler_size_per_head", "pooler_type", "directionality", "predict_special_tokens", "problem_type",
+    "sinusoidal_pos_embds", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "tie_encoder_decoder", "tie_weights_", "tie_word_embeddings", "type_vocab_size", "vocab_size"};
+
+/// Of one model type: in others they would be something else.
+const std::map<std::string, std::set<std::string>> neutralKeysOf = {
+    {"qwen2", {"max_window_layers", "sliding_window"}}};  // both wait for use_sliding_window, which is refused
+
+const std::vector<json> layerNorm = {"layer_norm", "layernorm", "LayerNorm"}, rmsNorm = {"rms_norm", "rmsnorm", "RMSNorm"};
+
+struct SettledKey {
+  std::vector<json> encoder, decoder, llama;  ///< values that say what the family has anyway
+};
+
+/// Beside the values here, null, an empty list and an empty object settle every key, and false those without values.
+const std::map<std::string, SettledKey> settledKeys = {
+    {"alibi", {}}, {"attention_multiplier", {}}, {"attention_window", {}},
+    {"attn_logit_softcapping", {}}, {"clip_qkv", {}}, {"cross_attention_hidden_size", {}},
+    {"embedding_multiplier", {{1, 1.0}, {1, 1.0}, {1, 1.0}}},
+    {"gated_mlp", {{false}, {false}, {true}}},
+    {"is_causal", {{false}, {true}, {true}}},
+    {"is_decoder", {{false}, {false, true}, {false, true}}},  // causal anyway; an encoder's reader asks for it
+    {"multi_query", {}},
+    {"norm_first", {{false}, {true}, {true}}},
+    {"norm_type", {layerNorm, layerNorm, rmsNorm}},
+    {"normalization_type", {layerNorm, layerNorm, rmsNorm}},
+    {"num_experts", {{0}, {0}, {0}}}, {"num_local_experts", {{0}, {0}, {0}}},
+    {"parallel_attn", {}},
+    {"position_embedding_type", {{"absolute"}, {"absolute"}, {"rope", "rotary"}}},
+    {"pruned_heads", {}}, {"qk_layernorm", {}}, {"query_pre_attn_scalar", {}},
+    {"residual_multiplier", {{1, 1.0}, {1, 1.0}, {1, 1.0}}},
+    {"sliding_window", {}}, {"sparse_attention", {}}, {"use_bfloat16", {}},
+    {"use_gated_mlp", {{false}, {false}, {true}}},
+    {"use_mrope", {}}, {"use_parallel_residual", {}}, {"use_qk_norm", {}}, {"use_sliding_window", {}}};
+// clang-format on
+
+const std::vector<json> &ofFamily(const SettledKey &key, Family family) {
+  return family == Family::llama ? key.llama : family == Family::decoder ? key.decoder : key.encoder;
+}
+
+bool isEmpty(const json &value) { return value.is_null() || (value.is_structured() && value.empty()); }
+
+}  // namespace
+
+KeyMeaning meaningOf(const std::string &key, const json &value, const std::string &modelType, Family family) {
+  if (neutralKeys.contains(key)) return KeyMeaning::neutral;
+  if (dropoutKeys.contains(key)) return KeyMeaning::dropout;
+  const auto own = neutralKeysOf.find(modelType);
+  if (own != neutralKeysOf.end() && own->second.contains(key)) return KeyMeaning::neutral;
+  const auto found = settledKeys.find(key);
+  if (found == settledKeys.end()) return value.is_null() ? KeyMeaning::settled : KeyMeaning::unknown;
+  if (isEmpty(value)) return KeyMeaning::settled;
+  for (const json &settled : settledValues(key, family))
+    if (value == settled) return KeyMeaning::settled;
+  return KeyMeaning::changes;
+}
+
+std::vector<json> settledValues(const std::string &key, Family family) {
+  const auto found = settledKeys.find(key);
+  if (found == settledKeys.end()) return {};
+  const std::vector<json> &values = ofFamily(found->second, family);
+  return values.empty() ? std::vector<json>{false} : values;
+}
+
+std::vector<std::string> listedKeys() {
+  std::set<std::string> keys = neutralKeys;
+  keys.insert(dropoutKeys.begin(), dropoutKeys.end());
+  for (const auto &[modelType, own] : neutralKeysOf) keys.insert(own.begin(), own.end());
+  for (const auto &[key, values] : settledKeys) keys.insert(key);
+  return {keys.begin(), keys.end()};
+}
+
+}  // namespace weft::models
