@@ -6,12 +6,14 @@
 #include "runtime/JsonText.h"
 #include "runtime/Sha256.h"
 
+#include <algorithm>
 #include <set>
 #include <system_error>
 
 namespace weft::runtime {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 namespace {
 
@@ -19,37 +21,45 @@ constexpr const char *planFile = "plan.json";
 constexpr const char *graphFile = "graph.mlir";
 constexpr const char *reportFile = "report.json";
 
-/// "out/" and "." have a last component too: the folder that is replaced as a whole.
-fs::path normalized(const fs::path &folder) {
-  fs::path absolute = fs::absolute(folder).lexically_normal();
-  return absolute.has_filename() ? absolute : absolute.parent_path();
+/// Every file of an artifact but its manifest, by name.
+std::map<std::string, std::string> filesOf(const Artifact &artifact) {
+  std::map<std::string, std::string> files{{planFile, prettyText(toJson(artifact.plan))},
+                                           {graphFile, artifact.graph},
+                                           {reportFile, prettyText(artifact.report)}};
+  for (const auto *part : {&artifact.sources, &artifact.cubins, &artifact.listings}) files.insert(part->begin(), part->end());
+  return files;
 }
 
-void refuseForeignFolder(const fs::path &folder) {
-  std::error_code code;
-  const fs::file_status status = fs::status(folder, code);
-  if (!fs::exists(status)) return;
-  if (!fs::is_directory(status)) throw Error::badInput("{} exists and is no folder; name another output", folder.string());
-  if (fs::is_empty(folder, code) || fs::exists(folder / planFile)) return;
-  if (code) throw Error::badInput("{} cannot be read: {}", folder.string(), code.message());
-  throw Error::badInput("{} holds files but no {}: it is no artifact and is not overwritten; name another output",
-                        folder.string(), planFile);
+/// Beside what the caller allows: edited files that are written as they are.
+Overwrite withUnchanged(Overwrite overwrite, const Artifact &artifact, const fs::path &target) {
+  for (const std::string &name : artifact.edited) {
+    const auto source = artifact.sources.find(name);
+    std::error_code none;
+    if (source != artifact.sources.end() && fs::is_regular_file(target / name, none) && readFile(target / name) == source->second)
+      overwrite.edited.push_back(name);
+  }
+  return overwrite;
+}
+
+/// Of an edited file the manifest keeps what it said: the edit goes on showing.
+Manifest manifestOf(const Artifact &artifact, const std::map<std::string, std::string> &files) {
+  const std::set<std::string> edited(artifact.edited.begin(), artifact.edited.end());
+  const bool isPlanEdited = artifact.manifest && edited.contains(planFile);
+  Manifest manifest{.files = {}, .plan = isPlanEdited ? artifact.manifest->plan : toJson(artifact.plan)};
+  for (const auto &[name, content] : files)
+    if (!artifact.manifest || !edited.contains(name)) manifest.files.emplace(name, sha256(content));
+    else if (const auto generated = artifact.manifest->files.find(name); generated != artifact.manifest->files.end()) manifest.files.insert(*generated);
+  return manifest;
 }
 
 void writeContent(const Artifact &artifact, const fs::path &folder) {
+  const std::map<std::string, std::string> files = filesOf(artifact);
   fs::create_directory(folder / "kernels");
-  writeFile(folder / planFile, prettyText(toJson(artifact.plan)));
-  writeFile(folder / graphFile, artifact.graph);
-  writeFile(folder / reportFile, prettyText(artifact.report));
-  for (const auto &[name, text] : artifact.sources)
-    writeFile(folder / name, text);
-  if (!artifact.cubins.empty()) fs::create_directory(folder / "cubin");
-  for (const auto &[name, bytes] : artifact.cubins)
-    writeFile(folder / name, bytes);
-  for (const auto &[name, text] : artifact.listings) {
-    fs::create_directory((folder / name).parent_path());
-    writeFile(folder / name, text);
+  for (const auto &[name, content] : files) {
+    fs::create_directories((folder / name).parent_path());
+    writeFile(folder / name, content);
   }
+  writeFile(folder / manifestFile, printManifest(manifestOf(artifact, files)));
 }
 
 /// The reader's checks, made before anything is written: what cannot be read back is a bug of the writer.
@@ -82,16 +92,6 @@ std::string readPart(const fs::path &folder, const std::string &name) {
   }
 }
 
-std::map<std::string, std::string> readSources(const fs::path &folder) {
-  std::map<std::string, std::string> sources;
-  std::error_code none;
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder / "kernels", none)) {
-    const std::string name = "kernels/" + entry.path().filename().string();
-    if (entry.path().extension() == ".cu") sources.emplace(name, readPart(folder, name));
-  }
-  return sources;
-}
-
 /// The names come from a file that travels: they must not lead out of the folder.
 void checkInside(const std::string &name, const fs::path &folder) {
   const fs::path path(name);
@@ -119,20 +119,61 @@ void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artif
   artifact.cubins.emplace(kernel.cubin, std::move(bytes));
 }
 
+/// Compares what was read with the manifest.
+void findEdits(Artifact &artifact, const std::map<std::string, std::string> &texts) {
+  if (!artifact.manifest) return;
+  std::map<std::string, std::string_view> files(texts.begin(), texts.end());
+  for (const auto &[name, text] : artifact.sources) files.emplace(name, text);
+  std::set<std::string> edited;
+  for (const auto &[name, text] : files) {
+    const auto written = artifact.manifest->files.find(name);
+    if (written == artifact.manifest->files.end() || written->second != sha256(text)) edited.insert(name);
+  }
+  for (const auto &[name, hash] : artifact.manifest->files)
+    if (name.starts_with("kernels/") && !files.contains(name)) edited.insert(name);  // gone, or the plan names it no more
+  artifact.edited.assign(edited.begin(), edited.end());
+  for (PlanKernel &kernel : artifact.plan.kernels) {
+    if (!edited.contains(kernel.source)) continue;
+    kernel.edited = true;
+    kernel.measured = false;
+    kernel.verifiedOn.clear();
+    artifact.plan.measurement.reset();  // of the plan with the generated text
+  }
+}
+
+void refuseDerivedEdits(const Artifact &artifact, const std::string &planPath) {
+  for (const PlanEdit &edit : artifact.planEdits)
+    if (edit.isDerived)
+      throw Error::badInput("{}: {}; weft derives it, so take the edit back: 'weft emit --check' names all of them", planPath, describe(edit));
+}
+
 }  // namespace
+
+std::vector<std::string> editLines(const Artifact &artifact) {
+  std::vector<std::string> lines;
+  if (!artifact.manifest) lines.push_back(fmt::format("no {}: an older weft wrote this artifact, and edits of it cannot be told", manifestFile));
+  for (const std::string &name : artifact.edited)
+    if (name != planFile || artifact.planEdits.empty()) lines.push_back(name + " was edited by hand");
+  for (const PlanEdit &edit : artifact.planEdits)
+    lines.push_back(fmt::format("{}: {}{}", planFile, describe(edit), edit.isDerived ? "; weft derives it" : ": weft emit takes it"));
+  return lines;
+}
 
 std::string cubinName(std::string_view bytes) { return "cubin/" + sha256(bytes).substr(0, 32) + ".cubin"; }
 
-void checkOutputFolder(const fs::path &folder) { refuseForeignFolder(normalized(folder)); }
+void checkOutputFolder(const fs::path &folder, const Overwrite &overwrite) { OutputFolder(folder, overwrite); }
 
-void writeArtifact(const Artifact &artifact, const fs::path &folder) {
+void writeArtifact(const Artifact &artifact, const fs::path &folder, const Overwrite &overwrite) {
   checkWritable(artifact);
-  const fs::path target = normalized(folder);
-  refuseForeignFolder(target);
   try {
+    const fs::path target = OutputFolder::targetOf(folder);
+    fs::create_directories(target.parent_path());
+    const FolderLock others(target.parent_path());  // of two writers, the second finds what the first has finished
     removeLeftovers(target);
+    const OutputFolder output(folder, withUnchanged(overwrite, artifact, target));
     TemporaryFolder temporary(target);
     writeContent(artifact, temporary.path());
+    output.keepForeignFiles(temporary.path());
     temporary.publishReplacing();
   } catch (const std::system_error &error) {
     throw Error::badInput("cannot write {}: {}", folder.string(), error.what());
@@ -144,16 +185,23 @@ Artifact readArtifact(const fs::path &folder, Cubins cubins) {
   if (!fs::exists(folder / planFile, code))
     throw Error::badInput("{} is no artifact: it has no {}", folder.string(), planFile);
   Artifact artifact;
-  const std::string planPath = (folder / planFile).string();
-  artifact.plan = planFromJson(parseJson(readPart(folder, planFile), planPath), planPath);
+  const std::string planPath = (folder / planFile).string(), planText = readPart(folder, planFile);
+  const json plan = parseJson(planText, planPath);
+  if (fs::exists(fs::symlink_status(folder / manifestFile)))
+    artifact.manifest = parseManifest(readPart(folder, manifestFile), (folder / manifestFile).string());
+  artifact.plan = planFromJson(plan, planPath);  // first as it is: what is malformed is told so
+  if (artifact.manifest) artifact.planEdits = planEdits(artifact.manifest->plan, plan);
+  if (!artifact.planEdits.empty()) artifact.plan = planFromJson(withoutEditedClaims(plan, artifact.planEdits), planPath);
   verify(artifact.plan, planPath);
   artifact.graph = readPart(folder, graphFile);
-  artifact.report = parseJson(readPart(folder, reportFile), (folder / reportFile).string());
-  artifact.sources = readSources(folder);
+  const std::string reportText = readPart(folder, reportFile);
+  artifact.report = parseJson(reportText, (folder / reportFile).string());
   for (const PlanKernel &kernel : artifact.plan.kernels) {
     readSource(kernel, folder, artifact);
     if (cubins == Cubins::needed) readCubin(kernel, folder, artifact);
   }
+  findEdits(artifact, {{planFile, planText}, {graphFile, artifact.graph}, {reportFile, reportText}});
+  if (cubins == Cubins::needed) refuseDerivedEdits(artifact, planPath);
   return artifact;
 }
 

@@ -6,13 +6,17 @@
 //   cubin/*.cubin  compiled, named by hash
 //   ptx/, sass/    with --keep: what NVRTC and the disassembler print of each kernel
 //   report.json    derived: fusion records, layout prices, alternatives, statistics
+//   manifest.json  what weft wrote, so that an edit shows and nothing else is replaced (runtime/Manifest.h)
 //
-// An artifact is written whole or not at all: into a temporary folder beside the target, then renamed.
+// An artifact is written whole or not at all: into a temporary folder beside the target, then renamed. What else lies in the
+// target stays (runtime/OutputFolder.h).
 #pragma once
 
 #include "kernel/DType.h"
 #include "kernel/LibraryProduct.h"
 #include "kernel/TensorMap.h"
+#include "runtime/Manifest.h"
+#include "runtime/OutputFolder.h"
 
 #include <nlohmann/json.hpp>
 
@@ -108,6 +112,8 @@ struct PlanKernel {
   std::vector<int> after;            ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
+  /// Its text was edited by hand: `seconds` is the price of the generated text, nothing was measured or verified of this one.
+  bool edited = false;
   int64_t bytesMoved = 0, bytesNecessary = 0;
   double flop = 0, mue = 0;
   std::string bound;
@@ -163,6 +169,17 @@ struct Plan {
 
 /// Whether nothing is launched for it: its outputs are views of its inputs' buffers, or the other way round.
 bool isView(const PlanKernel &kernel);
+
+/// What stands behind PlanKernel::seconds.
+enum class TimeSource : uint8_t {
+  none,       ///< a view: nothing runs
+  estimated,  ///< by a model of the GPU
+  measured,   ///< on a GPU, of the text that weft generates
+  edited,     ///< estimated or measured of the generated text, which was edited by hand since: neither holds for what runs
+};
+TimeSource timeSourceOf(const PlanKernel &kernel);
+/// The word for tables and JSON: "view", "estimated", "measured", "edited".
+const char *nameOf(TimeSource source);
 /// The algorithm of a library product. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
 /// The product without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
@@ -188,16 +205,27 @@ struct Artifact {
   std::map<std::string, std::string> cubins;    ///< "cubin/HASH.cubin" -> bytes
   std::map<std::string, std::string> listings = {};  ///< "ptx/NAME.ptx", "sass/NAME.sass" for people; written, never read
   nlohmann::json report;
+  /// What weft wrote. Read: nothing where an older weft wrote the artifact, so that edits cannot be told. Written: for the files of
+  /// `edited`, the hashes of what was generated; all else is taken from the artifact itself.
+  std::optional<Manifest> manifest = {};
+  /// Of plan.json, graph.mlir, report.json and kernels/: files that are not what weft wrote, that it did not write, or that are gone; sorted.
+  std::vector<std::string> edited = {};
+  std::vector<PlanEdit> planEdits = {};         ///< read: members of plan.json that are not what weft wrote
 };
 
 /// Throws Error(badInput) as writeArtifact does for a folder that it would refuse: asked before long work, not after it.
-void checkOutputFolder(const std::filesystem::path &folder);
-/// Whole or not at all; an artifact that is there already is replaced in one step. Throws Error(badInput) when the folder
-/// cannot be written, or holds files and is no artifact; Error(checkFailed) when the artifact contradicts itself.
-void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder);
+void checkOutputFolder(const std::filesystem::path &folder, const Overwrite &overwrite = {});
+/// Whole or not at all; what weft wrote there before is replaced in one step (OutputFolder.h). Throws Error(badInput) when the folder
+/// cannot be written or must not be replaced; Error(checkFailed) when the artifact contradicts itself.
+void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder, const Overwrite &overwrite = {});
+/// Lines for people about an artifact that is not as weft wrote it: edited files, members of plan.json that do not hold, or that
+/// nobody can tell. Empty if there is nothing to say.
+std::vector<std::string> editLines(const Artifact &artifact);
 /// Whoever runs an artifact needs its cubins. Who looks at it, or builds it again, does not: they are not read, and need not be there.
 enum class Cubins { needed, left };
-/// Throws Error(badInput) naming the file when there is none, or when it is incomplete or malformed.
+/// Throws Error(badInput) naming the file when there is none, or when it is incomplete or malformed; with Cubins::needed, when a
+/// derived member of plan.json was edited, since who runs a plan believes its launches. A kernel whose text was edited has
+/// PlanKernel::edited, and is neither measured nor verified.
 Artifact readArtifact(const std::filesystem::path &folder, Cubins cubins = Cubins::needed);
 
 }  // namespace weft::runtime

@@ -123,6 +123,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("after", kernel.after);
   visit("seconds", kernel.seconds);
   visit("measured", kernel.measured);
+  visit("edited", kernel.edited, rare);
   visit("bytesMoved", kernel.bytesMoved);
   visit("bytesNecessary", kernel.bytesNecessary);
   visit("flop", kernel.flop);
@@ -314,6 +315,22 @@ void read(const json &from, std::optional<Item> &to, const Place &place) {
 }  // namespace
 
 bool isView(const PlanKernel &kernel) { return kernel.source.empty() && !kernel.library; }
+
+TimeSource timeSourceOf(const PlanKernel &kernel) {
+  if (isView(kernel)) return TimeSource::none;
+  if (kernel.edited) return TimeSource::edited;
+  return kernel.measured ? TimeSource::measured : TimeSource::estimated;
+}
+
+const char *nameOf(TimeSource source) {
+  switch (source) {
+  case TimeSource::none: return "view";
+  case TimeSource::estimated: return "estimated";
+  case TimeSource::measured: return "measured";
+  case TimeSource::edited: return "edited";
+  }
+  throw Error::checkFailed("unknown source of a time {}", int(source));
+}
 
 LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
   const Place place{"kernel '" + kernel.name + "'", "knobs"};

@@ -93,9 +93,10 @@ std::string textHashOf(const BuildRequest &request, const BuildOptions &options)
 std::string textHashOf(const PlanKernel &product) { return sha256("library product " + product.key); }
 
 void stamp(PlanKernel &kernel, const std::string &textHash, const Stamps &stamps) {
-  if (kernel.textHash != textHash) kernel.verifiedOn.clear();
+  if (kernel.textHash != textHash || kernel.edited) kernel.verifiedOn.clear();
   kernel.textHash = textHash;
   const auto found = stamps.find(textHash);
+  if (kernel.edited) return;
   if (kernel.verifiedOn.empty() && found != stamps.end()) kernel.verifiedOn = found->second.gpu;
 }
 

@@ -300,25 +300,25 @@ class Views(CommandTest):
         self.assertAlmostEqual(sum(row['share'] for row in rows), 1, places=6)
         self.assertTrue(all(row['bytesMoved'] >= row['bytesNecessary'] for row in rows if row['family'] != 'view'))
         text = self.weft('explain', 'out').out
-        self.assertIn('modelled', text)
+        self.assertIn('estimated', text)
         self.assertIn('lower bound of all variants', text)
         self.assertIn('products of cuBLASLt', text)
         for row in self.some(rows):
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
 
-    def test_views_are_neither_measured_nor_modelled(self):
+    def test_views_are_neither_measured_nor_estimated(self):
         views = [row for row in self.weft('explain', 'out', '--json').json()['kernels'] if row['view']]
         self.assertEqual({row['family'] for row in views}, {'view'})
         self.assertIn('nothing is launched for a view', self.weft('explain', 'out', '--kernel', views[0]['name']).out)
         for kernel in self.plan['kernels']:
             kernel['measured'] = kernel['family'] != 'view'
-        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
+        self.write_plan('out', self.plan)
         text = self.weft('explain', 'out').out
         self.assertRegex(text, r'total .* measured on h200')
-        self.assertNotIn('modelled on', text)
+        self.assertNotIn('estimated on', text)
         self.plan['kernels'][0]['measured'] = False
-        (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
-        self.assertRegex(self.weft('explain', 'out').out, 'total .* partly measured, partly modelled on h200')
+        self.write_plan('out', self.plan)
+        self.assertRegex(self.weft('explain', 'out').out, 'total .* partly measured, partly estimated on h200')
 
     def test_contractions_are_library_products_unless_switched_off(self):
         products = [kernel for kernel in self.plan['kernels'] if kernel['library']]

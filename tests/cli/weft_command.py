@@ -1,4 +1,5 @@
 """Runs the built `weft` as its users do: by its command line, judged by exit code, messages and files."""
+import hashlib
 import json
 import os
 import pathlib
@@ -63,6 +64,18 @@ class CommandTest(unittest.TestCase):
         path = self.folder / name
         path.write_text(text, encoding='utf-8')
         return path
+
+    def write_manifested(self, folder, name, text, **members):
+        """Writes a file of an artifact as if weft had written it: the manifest says so, too."""
+        (self.folder / folder / name).write_text(text)
+        path = self.folder / folder / 'manifest.json'
+        manifest = json.loads(path.read_text())
+        manifest['files'][name] = hashlib.sha256(text.encode()).hexdigest()
+        manifest.update(members)
+        path.write_text(json.dumps(manifest))
+
+    def write_plan(self, folder, plan):
+        self.write_manifested(folder, 'plan.json', json.dumps(plan), plan=plan)
 
     def files(self, folder='.'):
         """Every file below a folder with its bytes, the cache left out."""

@@ -4,11 +4,11 @@
 #include "runtime/GraphPrediction.h"
 #include "tools/driver/Console.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
+#include <set>
 
 namespace weft::driver {
 namespace {
@@ -26,6 +26,18 @@ std::string buildLine(const runtime::Plan &plan, const BuildSummary &build) {
   for (const runtime::PlanKernel &kernel : plan.kernels)
     if (kernel.spillBytes > 0) text += fmt::format("\n  {} spills {} B a thread", kernel.name, kernel.spillBytes);
   return text;
+}
+
+/// "measured", "partly measured, partly estimated": what stands behind the sum. A view takes no time that anyone could measure.
+std::string sourcesOf(const runtime::Plan &plan) {
+  std::set<runtime::TimeSource> sources;
+  for (const runtime::PlanKernel &kernel : plan.kernels)
+    if (!runtime::isView(kernel)) sources.insert(runtime::timeSourceOf(kernel));
+  if (sources.empty()) sources.insert(runtime::TimeSource::estimated);
+  std::vector<std::string> words;
+  for (const runtime::TimeSource source : {runtime::TimeSource::measured, runtime::TimeSource::estimated, runtime::TimeSource::edited})
+    if (sources.contains(source)) words.push_back(fmt::format("{}{}", sources.size() > 1 ? "partly " : "", nameOf(source)));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 }  // namespace
@@ -67,12 +79,7 @@ std::string measurementLine(const runtime::Plan &plan) {
 }
 
 std::string totalLine(const runtime::Plan &plan) {
-  const auto launched = [](const auto &kernel) { return !runtime::isView(kernel); };  // a view takes no time that anyone could measure
-  auto kernels = plan.kernels | std::views::filter(launched);  // a filter view caches its begin: not const
-  const bool all = std::ranges::all_of(kernels, &runtime::PlanKernel::measured);
-  const bool any = std::ranges::any_of(kernels, &runtime::PlanKernel::measured);
-  std::string text = fmt::format("total {} {} on {}", formatSeconds(plan.predictedSeconds),
-                                 any ? all ? "measured" : "partly measured, partly modelled" : "modelled", plan.device);
+  std::string text = fmt::format("total {} {} on {}", formatSeconds(plan.predictedSeconds), sourcesOf(plan), plan.device);
   const bool isInParts = std::ranges::any_of(plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); });
   if (plan.lowerBoundSeconds > 0)
     text += fmt::format("   lower bound of all variants {}{} {:.1f}% above it", formatSeconds(plan.lowerBoundSeconds),

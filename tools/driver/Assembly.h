@@ -17,7 +17,7 @@ std::string lowered(const PlannedKernels &planned, const std::string &architectu
 nlohmann::json summaryJson(const runtime::Plan &plan, const BuildSummary &build, const std::string &folder);
 std::string summaryText(const runtime::Plan &plan, const BuildSummary &build, const std::string &folder);
 
-/// "total 199.6 us modelled on h200   lower bound of all variants 196.4 us   plan is 1.6% above it", and a line of the plan as one
+/// "total 199.6 us estimated on h200   lower bound of all variants 196.4 us   plan is 1.6% above it", and a line of the plan as one
 /// graph where kernels find data in L2 (runtime/GraphPrediction.h).
 std::string totalLine(const runtime::Plan &plan);
 /// "whole graph 205.1 us (+-0.3%), 1.027x of the predicted sum, on ..." and a line's end; empty if the plan was not timed.

@@ -13,7 +13,6 @@
 #include "passes/configure/Gaps.h"
 #include "passes/configure/Packing.h"
 #include "runtime/PlanMemory.h"
-#include "runtime/Sha256.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/PlanConfiguration.h"
@@ -193,6 +192,7 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
   entry.familyVersion = familyVersion(entry.family);
   entry.seconds = chosen.cost.seconds;
   entry.measured = chosen.cost.measured;
+  entry.edited = false;
   entry.bytesMoved = chosen.cost.bytesMoved;
   entry.bytesNecessary = chosen.cost.bytesNecessary;
   entry.flop = chosen.cost.flop;
@@ -242,15 +242,6 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();
   return result;
-}
-
-std::vector<std::string> editedFiles(const runtime::Artifact &artifact) {
-  const json generated = artifact.report.value("generated", json::object());
-  std::vector<std::string> edited;
-  for (const auto &[file, text] : artifact.sources)
-    if (const auto hash = generated.find(file); hash == generated.end() || *hash != runtime::sha256(text))
-      edited.push_back(file);
-  return edited;
 }
 
 json numbersReport(const PlannedKernels &planned) {

@@ -19,9 +19,6 @@ struct Replanned {
 /// describe the same kernels. Prices, bytes and the workspace are computed anew.
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where);
 
-/// Files that are not what was generated last, by the hashes in the report; sorted.
-std::vector<std::string> editedFiles(const runtime::Artifact &artifact);
-
 /// What report.json keeps of each kernel, so that emitting again prints the same text: numbers of ops, numbers
 /// and names of values.
 nlohmann::json numbersReport(const PlannedKernels &planned);

@@ -1,7 +1,6 @@
 // The report of one compilation; see Report.h.
 #include "tools/driver/Report.h"
 
-#include "runtime/Sha256.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
 
@@ -295,8 +294,7 @@ constexpr size_t refusedNotes = 2;  // a header comment is read, not searched; `
 
 }  // namespace
 
-json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned,
-                const EmittedPlan &emitted) {
+json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned) {
   const SelectedVariant &best = selected.best();
   json pins = json::array();
   for (const PinRegret &pin : selected.pins)
@@ -318,16 +316,9 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
                  {"freeWorkspace", selected.freeWorkspaceBytes},
                  {"movement", movementReport(compilation, best, planned)},
                  {"memory", memoryReport(planned.plan)},
-                 {"generated", generatedHashes(emitted.sources)},
                  {"kernelOps", kernelOpsReport(planned)}};
   if (json norms = normsReport(selected, compilation.costModel().device()); !norms["attempts"].empty()) report["norms"] = std::move(norms);
   return report;
-}
-
-json generatedHashes(const std::map<std::string, std::string> &sources) {
-  json object = json::object();
-  for (const auto &[file, text] : sources) object[file] = runtime::sha256(text);
-  return object;
 }
 
 std::string printLayout(const Layout &layout, const select::Tensor &tensor) {

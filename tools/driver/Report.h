@@ -14,8 +14,7 @@ namespace weft::driver {
 
 /// Members: model, variants, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, generated,
 /// kernelOps.
-nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned,
-                          const EmittedPlan &emitted);
+nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned);
 
 /// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of thousands.
 class FusionNotes {
@@ -28,9 +27,6 @@ private:
   const std::vector<FusionRecord> &records;
   std::map<int, std::vector<size_t>> refusedOf;  ///< op -> records, ascending
 };
-
-/// Hash of each generated file, by which `weft emit` knows which of them were edited by hand.
-nlohmann::json generatedHashes(const std::map<std::string, std::string> &sources);
 
 /// "phbj" for letters, "p,h,b,j" else.
 std::string printLayout(const Layout &layout, const select::Tensor &tensor);

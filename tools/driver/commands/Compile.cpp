@@ -26,6 +26,7 @@ struct CompileFlags {
   KeepFlags keep;
   MeasureFlags measure;
   std::string output;
+  bool overwrite = false;
 };
 
 void writeText(const CompileFlags &flags, const std::string &text) {
@@ -52,7 +53,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   } else {
     planned.plan.notes.emplace_back(stoppedNote);
   }
-  artifact.report = makeReport(compilation, selected, planned, emitted);
+  artifact.report = makeReport(compilation, selected, planned);
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
     artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes.of(chosen);
@@ -61,7 +62,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   artifact.plan = std::move(planned.plan);
   artifact.graph = compilation.materialized(selected.best(), selected.path());
   artifact.sources = emitted.sources;
-  runtime::writeArtifact(artifact, flags.output);
+  runtime::writeArtifact(artifact, flags.output, {.everything = flags.overwrite});
   if (json) printResult(summaryJson(artifact.plan, build, flags.output));
   else printResult(selectionLine(selected) + summaryText(artifact.plan, build, flags.output));
   return 0;
@@ -72,11 +73,11 @@ int run(const CompileFlags &flags, bool json) {
   flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
-  if (last >= Phase::emit && !flags.output.empty()) runtime::checkOutputFolder(flags.output);
+  if (last >= Phase::emit && !flags.output.empty() && first < Phase::lower) runtime::checkOutputFolder(flags.output, {.everything = flags.overwrite});
   std::optional<runtime::cuda::Context> gpu;
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
   if (first >= Phase::lower)
-    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .last = last}, json);
+    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .overwrite = flags.overwrite, .last = last}, json);
   if (last == Phase::differentiate && !flags.model.train)
     throw Error::badInput("--stop-after differentiate: there is a backward pass with --train only");
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
@@ -120,6 +121,7 @@ Action addCompile(CLI::App &command) {
   flags->measure.declare(command);
   command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");
+  command.add_flag("--overwrite", flags->overwrite, overwriteHelp);
   return [flags](bool json) { return run(*flags, json); };
 }
 

@@ -20,6 +20,8 @@ json describe(const runtime::PlanKernel &kernel) {
           {"outputLayouts", kernel.outputLayouts},
           {"configuration", kernel.configuration},
           {"seconds", kernel.seconds},
+          {"timeSource", nameOf(timeSourceOf(kernel))},
+          {"verifiedOn", kernel.verifiedOn},
           {"key", kernel.key}};
 }
 
@@ -60,6 +62,7 @@ json difference(const runtime::Artifact &a, const runtime::Artifact &b) {
       changed["source"] = json::array({old->second->source, kernel->source});
     if (!changed.empty()) result["changed"][name] = changed;
   }
+  result["edits"] = {editLines(a), editLines(b)};
   result["equal"] = toJson(a.plan) == toJson(b.plan) && a.sources == b.sources;
   return result;
 }
@@ -75,8 +78,10 @@ std::string printValue(const json &value) {
 }
 
 std::string text(const json &difference) {
-  if (difference["equal"].get<bool>()) return "equal\n";
   std::string result;
+  for (const size_t side : {0, 1})
+    for (const json &line : difference["edits"][side]) result += fmt::format("edit of {}: {}\n", side == 0 ? "a" : "b", line.get<std::string>());
+  if (difference["equal"].get<bool>()) return result + "equal\n";
   for (const auto &[name, pair] : difference["plan"].items())
     result += fmt::format("plan {}: {} -> {}\n", name, printValue(pair[0]), printValue(pair[1]));
   for (const json &name : difference["removed"]) result += fmt::format("- {}\n", name.get<std::string>());

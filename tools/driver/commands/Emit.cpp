@@ -2,6 +2,7 @@
 #include "tools/driver/commands/Emit.h"
 
 #include "kernel/Error.h"
+#include "runtime/Sha256.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"
@@ -15,19 +16,75 @@
 namespace weft::driver {
 namespace {
 
-/// Puts hand-edited files back over generated text, and builds exactly them.
-void keepEdits(const runtime::Artifact &before, const std::vector<std::string> &edited, EmittedPlan &emitted,
-               runtime::Plan &plan) {
+bool isEdited(const runtime::Artifact &artifact, const std::string &file) { return std::ranges::find(artifact.edited, file) != artifact.edited.end(); }
+
+/// graph.mlir and report.json are what was compiled, and why: kernels, prices and checks all stand on them.
+void refuseEditedGraph(const runtime::Artifact &before, const std::string &folder) {
+  for (const char *file : {"graph.mlir", "report.json"})
+    if (isEdited(before, file))
+      throw Error::badInput("{}/{} was edited by hand, and emit derives kernels from it as weft wrote it: take the edit back; another graph is "
+                            "compiled anew (weft compile GRAPH.mlir)", folder, file);
+}
+
+/// Puts hand-edited files back over generated text, and builds exactly them. The manifest goes on naming the generated text.
+void keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::Plan &plan, runtime::Artifact &after) {
+  std::vector<std::string> homeless;
+  for (const std::string &file : before.edited)
+    if (before.sources.contains(file) && !emitted.sources.contains(file)) homeless.push_back(file);
+  if (!homeless.empty())
+    throw Error::badInput("{} was edited by hand, and with this plan no kernel has such a text; --discard-edits gives it up", fmt::join(homeless, ", "));
+  after.manifest.emplace();
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const std::string source = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
-    if (std::find(edited.begin(), edited.end(), source) == edited.end()) continue;
+    if (!isEdited(before, source)) continue;
     const std::string &text = before.sources.at(source);
+    after.edited.push_back(source);
+    after.manifest->files[source] = runtime::sha256(emitted.sources[source]);
     emitted.sources[source] = text;
     emitted.requests[index].text = text;
     emitted.requests[index].entry = emitted.readableEntries[index];
-    for (const size_t kernel : emitted.kernelsOfRequest[index]) plan.kernels[kernel].entry = emitted.readableEntries[index];
+    for (const size_t kernel : emitted.kernelsOfRequest[index]) {
+      plan.kernels[kernel].entry = emitted.readableEntries[index];
+      plan.kernels[kernel].edited = true;
+      plan.kernels[kernel].measured = false;
+    }
     plan.notes.push_back(source + " was edited by hand");
   }
+  std::ranges::sort(after.edited);
+}
+
+/// Members that weft derives and that say something else in plan.json, by what weft derives now, or wrote then.
+std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edits, const nlohmann::json &derived) {
+  std::vector<std::string> broken;
+  for (runtime::PlanEdit edit : edits) {
+    if (!edit.isDerived) continue;
+    if (edit.isDerivedAgain && derived.contains(edit.pointer)) {
+      if (derived[edit.pointer] == edit.now) continue;
+      edit.written = derived[edit.pointer];
+    }
+    broken.push_back(describe(edit));
+  }
+  return broken;
+}
+
+/// What --check found. Exit 1 if anything is not as weft wrote it.
+int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &broken, bool json) {
+  nlohmann::json choices = nlohmann::json::array();
+  std::string text;
+  if (!before.manifest) text += fmt::format("no {}: an older weft wrote this artifact, and edits of it cannot be told\n", runtime::manifestFile);
+  for (const std::string &file : before.edited) text += fmt::format("edited: {}\n", file);
+  for (const runtime::PlanEdit &edit : before.planEdits)
+    if (!edit.isDerived) {
+      choices.push_back(describe(edit));
+      text += fmt::format("choice: plan.json: {}\n", describe(edit));
+    }
+  for (const std::string &member : broken) text += fmt::format("does not hold: plan.json: {}\n", member);
+  const bool holds = text.empty();
+  if (json)
+    printResult(nlohmann::json{{"holds", holds}, {"manifest", before.manifest.has_value()}, {"edited", before.edited}, {"choices", choices}, {"broken", broken}});
+  else
+    printResult(holds ? "as weft wrote it\n" : text);
+  return holds ? 0 : int(ErrorKind::checkFailed);
 }
 
 /// Notes that an earlier build left and this one decides anew.
@@ -58,20 +115,28 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
 
 int emitAgain(EmitRequest request, bool json) {
   request.keep.check();
-  if (request.last >= Phase::emit && !request.output.empty()) runtime::checkOutputFolder(request.output);
   const runtime::Artifact before = runtime::readArtifact(request.folder, runtime::Cubins::left);
+  const std::string output = request.output.empty() ? request.folder : request.output;
+  std::error_code none;
+  runtime::Overwrite overwrite{.everything = request.overwrite};
+  if (std::filesystem::equivalent(request.folder, output, none)) overwrite.edited = before.edited;  // they are read, and kept or given up by name
+  if (request.last >= Phase::emit && !request.check) runtime::checkOutputFolder(output, overwrite);
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();
   const std::unique_ptr<CostModel> costModel = costModelOf(request.target);
 
+  if (!request.check) refuseEditedGraph(before, request.folder);
+  else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json")) {
+    return sayCheck(before, brokenMembers(before.planEdits, {}), json);  // nothing can be derived from them
+  }
   Replanned replanned = replan(before, *costModel, request.folder);
   PlannedKernels &planned = replanned.planned;
   if (request.last == Phase::lower) {
     writeFile(request.output.empty() ? "-" : request.output, lowered(planned, architecture));
     return 0;
   }
-  sayWhatChanged(before.plan, planned.plan);
+  if (!request.check) sayWhatChanged(before.plan, planned.plan);
   dropOldNotes(planned.plan.notes);
   const nlohmann::json fusionNotes = before.report.value("fusionNotes", nlohmann::json::object());
   EmittedPlan emitted = emitKernels(planned, architecture, [&](const ChosenKernel &chosen) {
@@ -79,13 +144,16 @@ int emitAgain(EmitRequest request, bool json) {
   });
   runtime::Artifact after;
   after.report = before.report;
-  after.report["generated"] = generatedHashes(emitted.sources);
-  const std::vector<std::string> edited = editedFiles(before);
-  if (!request.discardEdits) keepEdits(before, edited, emitted, planned.plan);
-  for (const std::string &file : edited)
-    printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
-                                   : file + " differs from the generated text; the edit is kept");
+  if (!request.discardEdits) keepEdits(before, emitted, planned.plan, after);
   stampKernels(planned.plan, emitted);
+  const std::vector<std::string> broken = brokenMembers(before.planEdits, toJson(planned.plan));
+  if (request.check) return sayCheck(before, broken, json);
+  if (!broken.empty())
+    throw Error::badInput("{}/plan.json: {}: weft derives it, and an edit of it is not taken", request.folder, fmt::join(broken, "; "));
+  for (const std::string &file : before.edited)
+    if (before.sources.contains(file))
+      printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
+                                     : file + " differs from the generated text; the edit is kept");
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) {
@@ -93,12 +161,11 @@ int emitAgain(EmitRequest request, bool json) {
     after.cubins = std::move(files.cubins);
     after.listings = std::move(files.listings);
   }
-  if (sameLaunches(before.plan, planned.plan)) planned.plan.measurement = before.plan.measurement;
+  if (!sameLaunches(before.plan, planned.plan)) planned.plan.measurement.reset();
   after.plan = std::move(planned.plan);
   after.graph = std::move(replanned.graph);
   after.sources = std::move(emitted.sources);
-  const std::string output = request.output.empty() ? request.folder : request.output;
-  runtime::writeArtifact(after, output);
+  runtime::writeArtifact(after, output, overwrite);
   if (json) printResult(summaryJson(after.plan, build, output));
   else printResult(summaryText(after.plan, build, output));
   return 0;
@@ -113,6 +180,8 @@ Action addEmit(CLI::App &command) {
       ->type_name("FILE");
   command.add_flag("--strict", request->target.strict, "exit 4 where NVRTC is missing, and where a kernel's time is not measured (--profile none: asked for)");
   command.add_flag("--discard-edits", request->discardEdits, "replace kernels that were edited by hand");
+  command.add_flag("--overwrite", request->overwrite, overwriteHelp);
+  command.add_flag("--check", request->check, "exit 1 naming what was edited and what does not hold; writes nothing");
   request->keep.declare(command);
   return [request](bool json) { return emitAgain(*request, json); };
 }

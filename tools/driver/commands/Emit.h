@@ -13,8 +13,12 @@ struct EmitRequest {
   TargetFlags target;          ///< device and profile that are not given come from the plan
   KeepFlags keep;
   bool discardEdits = false;   ///< take generated text instead of hand-edited files
+  bool overwrite = false;      ///< replace edited files in the folder that is written, and an artifact without a manifest
+  bool check = false;          ///< say what was edited and what does not hold, and write nothing
   Phase last = Phase::build;
 };
+
+inline constexpr const char *overwriteHelp = "replace files that were edited since weft wrote them, and artifacts of an older weft";
 
 int emitAgain(EmitRequest request, bool json);
 

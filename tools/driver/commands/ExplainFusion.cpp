@@ -96,7 +96,7 @@ std::string printSteps(const std::string &title, const json &steps) {
   std::string text;
   double sum = 0;
   for (const json &step : steps) {
-    text += fmt::format("  {:<11} {:>8} {:<8} {}\n", text.empty() ? title : "", formatSeconds(step["seconds"]), step["measured"].get<bool>() ? "measured" : "modelled",
+    text += fmt::format("  {:<11} {:>8} {:<9} {}\n", text.empty() ? title : "", formatSeconds(step["seconds"]), nameOf(step["measured"].get<bool>() ? runtime::TimeSource::measured : runtime::TimeSource::estimated),
                         step["step"].get<std::string>());
     sum += step["seconds"].get<double>();
   }

@@ -16,7 +16,7 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::isView, runtime::PlanKernel;
+using runtime::isView, runtime::PlanKernel, runtime::timeSourceOf;
 constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 std::string layouts(const PlanKernel &kernel) {
@@ -40,6 +40,7 @@ json toJson(const PlanKernel &kernel, double total) {
           {"outputLayouts", kernel.outputLayouts},
           {"seconds", kernel.seconds},
           {"measured", kernel.measured},
+          {"timeSource", nameOf(timeSourceOf(kernel))},
           {"view", isView(kernel)},
           {"share", total > 0 ? kernel.seconds / total : 0},
           {"bytesMoved", kernel.bytesMoved},
@@ -57,9 +58,6 @@ json toJson(const PlanKernel &kernel, double total) {
           {"key", kernel.key}};
 }
 
-/// What stands behind a time. A view runs nothing, so there is nothing to measure or to model.
-const char *evidence(const PlanKernel &kernel) { return isView(kernel) ? "view" : kernel.measured ? "measured" : "modelled"; }
-
 /// Which exact texts were never verified on a GPU; views run nothing.
 std::string verificationLines(const runtime::Plan &plan) {
   size_t launched = 0;
@@ -67,7 +65,7 @@ std::string verificationLines(const runtime::Plan &plan) {
   for (const PlanKernel &kernel : plan.kernels) {
     if (isView(kernel)) continue;
     ++launched;
-    if (kernel.verifiedOn.empty()) unverified.push_back(kernel.name);
+    if (kernel.verifiedOn.empty()) unverified.push_back(kernel.name + (kernel.edited ? " (edited)" : ""));
   }
   std::string text = fmt::format("verified on a GPU: {} of {} kernels", launched - unverified.size(), launched);
   if (!unverified.empty()) text += fmt::format("; never: {} (weft verify)", fmt::join(unverified, ", "));
@@ -75,7 +73,8 @@ std::string verificationLines(const runtime::Plan &plan) {
 }
 
 /// What a reader must know to weigh the table.
-std::string footnotes(const runtime::Plan &plan) {
+std::string footnotes(const runtime::Artifact &artifact) {
+  const runtime::Plan &plan = artifact.plan;
   std::string text = fmt::format("prices: {}; MUE of a modelled time is itself a model\n", plan.costModel);
   const auto uses = [&](const char *family) {
     return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.family == family; });
@@ -88,6 +87,7 @@ std::string footnotes(const runtime::Plan &plan) {
                         count == 1 ? std::string("1 kernel is a product") : fmt::format("{} kernels are products", count));
   text += verificationLines(plan);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
+  for (const std::string &line : editLines(artifact)) text += "edit: " + line + "\n";
   return text;
 }
 
@@ -133,7 +133,7 @@ std::string productLine(const runtime::PlanLibraryProduct &product, const runtim
 std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
   std::string text = isView(kernel) ? "  time       none: nothing is launched for a view\n"
                                     : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
-                                                  evidence(kernel), kernel.bound,
+                                                  nameOf(timeSourceOf(kernel)), kernel.bound,
                                                   100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
   text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n", formatBytes(kernel.bytesMoved),
                       formatBytes(kernel.bytesNecessary), formatFlop(kernel.flop), kernel.mue);
@@ -141,7 +141,7 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
     text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
                         kernel.staticSharedBytes + kernel.sharedBytes);
   if (!isView(kernel))
-    text += kernel.verifiedOn.empty() ? "  verified   never on a GPU (weft verify)\n"
+    text += kernel.edited ? "  verified   no: its text was edited by hand\n" : kernel.verifiedOn.empty() ? "  verified   never on a GPU (weft verify)\n"
                                       : fmt::format("  verified   on {}, {}\n", kernel.verifiedOn, kernel.textHash.substr(0, 16));
   if (!kernel.runnerUp.empty())
     text += fmt::format("  runner-up  {}{}\n", kernel.runnerUp,
@@ -228,7 +228,7 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
     const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
     rows.push_back(toJson(kernel, plan.predictedSeconds));
     table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
-                  evidence(kernel), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
+                  nameOf(timeSourceOf(kernel)), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
                   formatBytes(kernel.bytesNecessary), isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
                   isView(kernel) ? "-" : kernel.bound,
                   known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
@@ -236,12 +236,12 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
   }
   const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array()),
              saved = artifact.report.value("saved", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(plan),
+  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(artifact),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"costModel", plan.costModel}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts},
-                   {"saved", saved}}};
+                   {"saved", saved}, {"edits", editLines(artifact)}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {

@@ -56,10 +56,11 @@ void writeStamps(const VerifyFlags &flags, runtime::Artifact artifact, const std
   for (const KernelVerdict &verdict : verdicts)
     for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
       if (kernel.name != verdict.name || !verdict.result || kernel.textHash.empty()) continue;
-      kernel.verifiedOn = verdict.failed() ? "" : gpu;
+      kernel.verifiedOn = verdict.failed() || kernel.edited ? "" : gpu;
       if (!verdict.failed()) stamps[kernel.textHash] = {.textHash = kernel.textHash, .kernel = kernel.name, .tool = "0.1.0", .gpu = gpu};
     }
-  runtime::writeArtifact(artifact, flags.folder);
+  if (artifact.manifest) runtime::writeArtifact(artifact, flags.folder);
+  else printNote(fmt::format("{} has no {}, so an older weft wrote it: it is left as it is", flags.folder, runtime::manifestFile));
   runtime::addStamps(stamps, runtime::machineStampsFile());
   if (!flags.store.empty()) runtime::addStamps(stamps, flags.store);
 }
@@ -138,9 +139,10 @@ json toJson(const WholeVerdict &whole) {
 int verifyArtifact(const VerifyFlags &flags, bool asJson) {
   if (flags.samples < 1) throw Error::badInput("--samples {}: at least 1", flags.samples);
   const runtime::Artifact artifact = runtime::readArtifact(flags.folder);
+  if (!artifact.planEdits.empty())
+    throw Error::badInput("{}/plan.json: {}: run 'weft emit {}' first, which takes it", flags.folder, describe(artifact.planEdits.front()), flags.folder);
   const Replanned replanned = replan(artifact, *analyticCostModel(findDevice(artifact.plan.device)), flags.folder);
-  for (const std::string &file : editedFiles(artifact))
-    printNote(fmt::format("{} was edited by hand: what runs is the cubin that 'weft emit' made last", file));
+  for (const std::string &line : runtime::editLines(artifact)) printNote(line);
   const runtime::cuda::Context context(flags.gpu);
   std::vector<KernelVerdict> verdicts;
   {
