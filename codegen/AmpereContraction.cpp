@@ -141,6 +141,11 @@ private:
   void callSkeleton() {
     program.body.push_back(evaluate(fmt::format("static_assert(weft::ampere::{}<{}, {}>::sharedBytes == {})", isTf32 ? "Tf32Plan" : "Plan", shape,
                                                 tile, sharedBytes())));
+    const int64_t blocks = ampereTiles(product, knobs), threads = ampereThreads(knobs);
+    program.body.push_back(extentChecks(shape, product.batch, product.m, product.n, product.k));
+    program.body.push_back(launchCheckOf({fmt::format("{0} * (({1} + {3}.m - 1) / {3}.m) * (({2} + {3}.n - 1) / {3}.n) == {4}", product.batch, product.m,
+                                                      product.n, tile, blocks)}, fmt::format("{} blocks", blocks)));
+    program.body.push_back(launchCheckOf({fmt::format("32 * {0}.warpsM * {0}.warpsN == {1}", tile, threads)}, fmt::format("{} threads a block", threads)));
     const std::string finish = region.isPlain() ? addFactor() : addEpilogue(), making = region.prologue ? addPrologue() : "";
     const std::string function = isTf32 ? "tf32Contraction<" : fmt::format("{}<{}, ", region.prologue ? "contractionOfMade" : "contraction", type);
     program.body.push_back(evaluate(fmt::format("weft::ampere::{}{}, {}>({}, {}, {}, {})", function, shape, tile,

@@ -93,6 +93,12 @@ Program lowerContraction(const Kernel &kernel, const Configuration &configuratio
   if (blocks > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} blocks; the limit is {}: take larger tiles", kernel.name, blocks,
                              std::numeric_limits<int32_t>::max());
+  const Block checks = {
+      extentChecks(shape, product->batch, product->m, product->n, product->k),
+      launchCheckOf({fmt::format("{0} * (({1} + {3}::tileM - 1) / {3}::tileM) * (({2} + {3}::tileN - 1) / {3}::tileN) == {4}", product->batch,
+                                 product->m, product->n, tile, blocks)}, fmt::format("{} blocks", blocks)),
+      launchCheckOf({fmt::format("{}::threads == {}", tile, threads)}, fmt::format("{} threads a block", threads))};
+  program.body.insert(program.body.end() - 2, checks.begin(), checks.end());
   program.launchBounds = std::to_string(threads);
   program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
   program.mapping = describe(kernel, knobs);

@@ -60,4 +60,9 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
   return name;
 }
 
+Statement extentChecks(const std::string &product, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  return launchCheckOf({fmt::format("{}.batch == {}", product, batch), fmt::format("{}.m == {}", product, m), fmt::format("{}.n == {}", product, n),
+                        fmt::format("{}.k == {}", product, k)}, "these extents");
+}
+
 }  // namespace weft::codegen

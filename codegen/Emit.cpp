@@ -7,6 +7,7 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/MatrixProduct.h"
+#include "kernel/PlainText.h"
 
 #include <algorithm>
 
@@ -100,26 +101,25 @@ std::string spaceText(const Kernel &kernel) {
 
 std::string headerComment(const Kernel &kernel, const Configuration &configuration, const Program &program,
                           const EmittedKernel &emitted, const Provenance &provenance) {
-  std::string text = fmt::format("// {}", kernel.name);
-  if (!provenance.position.empty()) text += fmt::format("{:>{}}{}", "", 4, provenance.position);
-  text += "    (this header is not hashed)\n//\n";
+  std::string text;
+  const auto addLine = [&](const std::string &line) { text += fmt::format("// {}\n", lineComment(line)); };
+  const std::string position = provenance.position.empty() ? "" : "    " + provenance.position;
+  addLine(fmt::format("{}{}    (this header is not hashed)", kernel.name, position));
+  text += "//\n";
   std::vector<std::string> ops = provenance.ops;
   if (ops.empty())
     for (const BodyOp &op : kernel.body) ops.push_back(opText(kernel, op));
-  for (size_t i = 0; i < ops.size(); ++i) text += fmt::format("//   {:<9}  {}\n", i == 0 ? "ops" : "", ops[i]);
-  text += fmt::format("//   space      {}\n", spaceText(kernel));
-  text += fmt::format("//   reads      {}    {}\n", tensorsText(kernel, kernel.inputs, configuration.inputs),
-                      formatBytes(emitted.bytesRead));
-  text += fmt::format("//   writes     {}    {}\n", tensorsText(kernel, kernel.outputs, configuration.outputs),
-                      formatBytes(emitted.bytesWritten));
-  if (emitted.flop > 0) text += fmt::format("//   flop       {}\n", formatFlop(emitted.flop));
+  for (size_t i = 0; i < ops.size(); ++i) addLine(fmt::format("  {:<9}  {}", i == 0 ? "ops" : "", ops[i]));
+  addLine(fmt::format("  space      {}", spaceText(kernel)));
+  addLine(fmt::format("  reads      {}    {}", tensorsText(kernel, kernel.inputs, configuration.inputs), formatBytes(emitted.bytesRead)));
+  addLine(fmt::format("  writes     {}    {}", tensorsText(kernel, kernel.outputs, configuration.outputs), formatBytes(emitted.bytesWritten)));
+  if (emitted.flop > 0) addLine(fmt::format("  flop       {}", formatFlop(emitted.flop)));
   const auto extentText = [](const std::array<int64_t, 3> &size) {
     if (size[1] == 1 && size[2] == 1) return fmt::format("{}", size[0]);
     return fmt::format("({}, {}, {})", size[0], size[1], size[2]);
   };
-  text += fmt::format("//   config     {}    launch <<<{}, {}>>>\n", program.mapping, extentText(program.launch.grid),
-                      extentText(program.launch.block));
-  for (const std::string &note : provenance.notes) text += fmt::format("//   {}\n", note);
+  addLine(fmt::format("  config     {}    launch <<<{}, {}>>>", program.mapping, extentText(program.launch.grid), extentText(program.launch.block)));
+  for (const std::string &note : provenance.notes) addLine("  " + note);
   return text;
 }
 

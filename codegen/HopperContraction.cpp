@@ -252,6 +252,7 @@ private:
     program.headers = {"weft/hopper_narrow.cuh"};
     program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::NarrowPlan<{}, {}>::sharedBytes == {})", shape, tile,
                                                 hopperSharedBytes(knobs))));
+    checkLaunch();
     const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
     const std::string finish = region.isPlain() ? floatLiteral(factor) : addEpilogue();
     program.body.push_back(evaluate(fmt::format("weft::hopper::narrowContraction<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
@@ -290,10 +291,20 @@ private:
     return epilogue.accessesMemory ? fmt::format("weft::hopper::ByThreads{{{}}}", finish) : finish;
   }
 
+  /// The grid may be any number of whole clusters; maps of tensors and device memory between blocks are of these tiles.
+  void checkLaunch() {
+    std::vector<std::string> terms{fmt::format("{}.m == {}", tile, knobs.tileM), fmt::format("{}.n == {}", tile, knobs.tileN),
+                                   fmt::format("{}.splits == {}", tile, knobs.splits)};
+    if (!isNarrow()) terms.push_back(fmt::format("{}.sharers == {}", tile, knobs.sharers));
+    program.body.push_back(extentChecks(shape, product.batch, product.m, product.n, product.k));
+    program.body.push_back(launchCheckOf(terms, fmt::format("{} blocks and maps of these tiles", hopperBlocks(product, knobs))));
+  }
+
   void callSkeleton() {
     const bool isMade = product.isAnyMade();
     const std::string plan = isMade ? fmt::format("MakingPlan<{}, {}, {}>", shape, tile, product.a.isMade) : fmt::format("Plan<{}, {}>", shape, tile);
     program.body.push_back(evaluate(fmt::format("static_assert(weft::hopper::{}::sharedBytes == {})", plan, sharedBytes())));
+    checkLaunch();
     const std::string making = isMade ? addPrologue() : "";
     program.headers.push_back(isMade ? "weft/hopper_prologue.cuh" : product.isScaled() ? "weft/hopper_scaled.cuh" : "weft/hopper_contraction.cuh");
     if (product.hasSeveralStrides()) program.headers.push_back("weft/hopper_strides.cuh");
@@ -317,6 +328,8 @@ private:
     const std::string partials = names.claim(results[0].name + "_partials"), elements = elementsText();
     program.globals.push_back({.kind = Statement::Kind::declare,
                                .type = fmt::format("weft::hopper::StreamPartials<{}, {}, {}>", shape, tile, hopperBlocks(product, knobs)), .name = partials});
+    program.body.push_back(launchCheckOf({fmt::format("sizeof({}) == sizeof(weft::hopper::StreamPartials<{}, {}, {}>)", partials, shape, tile,
+                                                      hopperBlocks(product, knobs))}, fmt::format("{} blocks", hopperBlocks(product, knobs))));
     program.body.push_back(evaluate(fmt::format("weft::hopper::streamedContraction<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape, tile,
                                                 hopperBlocks(product, knobs), tensors[product.a.input].text(), tensors[product.b.input].text(),
                                                 results[0].text(), partials, finish)));

@@ -66,6 +66,8 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration, co
   const bool shared = space.threadsPerRow > 1 || space.isColumns();
   program.launchBounds = shared ? fmt::format("{} * {}", space.words.rowsPerBlock, space.words.threadsPerRow) : space.words.threads;
   program.launch = space.launch();
+  const Block checks = space.launchChecks(program.launchBounds);
+  program.body.insert(program.body.begin(), checks.begin(), checks.end());
   program.mapping = describe(original, knobs);
   pruneUnused(program);
   return program;

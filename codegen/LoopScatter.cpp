@@ -55,6 +55,8 @@ public:
     program.headers = {"weft/scatter.cuh", "weft/types.cuh", "weft/vector.cuh"};
     program.launchBounds = std::to_string(knobs.threads);
     program.mapping = describe(kernel, knobs);
+    const Block checks = space.launchChecks("");
+    program.body.insert(program.body.begin(), checks.begin(), checks.end());
     pruneUnused(program);
     return std::move(program);
   }

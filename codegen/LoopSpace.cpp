@@ -270,4 +270,23 @@ Launch LoopSpace::launch() const {
   return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}, .cluster = isCluster() ? knobs.blocksPerRow : 1};
 }
 
+Block LoopSpace::launchChecks(const std::string &launchBounds) const {
+  std::vector<std::string> extents, counts;
+  int64_t others = 1;  // rows along all axes but the vector axis
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) extents.push_back(fmt::format("{} == {}", axisNames[axis], kernel.axes[axis].extent));
+  for (const int axis : outer)
+    if (axis != knobs.vectorAxis || width == 1) others *= count(axis);
+    else if (extent(axis) % width == 0) counts.push_back(fmt::format("{} / {}", extent(axis), words.width));
+    else counts.push_back(fmt::format("({0} + {1} - 1) / {1}", extent(axis), words.width));
+  if (others > 1 || counts.empty()) counts.push_back(fmt::format("{}{}", others, wideRows ? "ll" : ""));
+  const std::string perBlock = threadsPerRow > 1 || isColumns() ? words.rowsPerBlock : words.threads;
+  std::string blocks = fmt::format("({0} + {1} - 1) / {1}", fmt::join(counts, " * "), perBlock);
+  if (isColumns() && knobs.blocksPerRow > 1) blocks += " * " + words.blocksPerColumn;
+  const int64_t launched = columnGroups() * knobs.blocksPerRow;
+  Block checks = {launchCheckOf(extents, "these extents"), launchCheckOf({fmt::format("{} == {}", blocks, launched)}, fmt::format("{} blocks", launched))};
+  if (!launchBounds.empty())
+    checks.push_back(launchCheckOf({fmt::format("{} == {}", launchBounds, knobs.threads)}, fmt::format("{} threads a block", knobs.threads)));
+  return checks;
+}
+
 }  // namespace weft::codegen

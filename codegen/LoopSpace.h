@@ -60,6 +60,8 @@ public:
   std::string stepGuard() const;  ///< empty: every step of every thread is inside the row
   std::string storeGuard() const;  ///< of what is stored once a row: the thread that does; empty: each does
   Launch launch() const;
+  /// What the launch was made of, in the text's own constants; `launchBounds` empty: not of these constants.
+  Block launchChecks(const std::string &launchBounds) const;
 
   bool vectorIsReduced() const { return vectorReduced; }
   bool hasVector() const { return width > 1; }

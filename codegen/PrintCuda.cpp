@@ -1,6 +1,9 @@
 // Kernel program to CUDA C++: one spelling a statement, nothing decided.
 #include "codegen/Program.h"
 
+#include "kernel/LaunchCheck.h"
+#include "kernel/PlainText.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -99,7 +102,8 @@ private:
   }
 
   /// One line, its note at `column` or right behind it.
-  void printLine(int depth, const std::string &code, const std::string &note = "", size_t column = noteColumn) {
+  void printLine(int depth, const std::string &code, const std::string &rawNote = "", size_t column = noteColumn) {
+    const std::string note = lineComment(rawNote);
     const bool breaks = code.size() + 2 * depth > wrapColumn && code.find('\n') == std::string::npos && !code.starts_with('/');
     std::string line = std::string(2 * depth, ' ') + (breaks ? wrapped(code, 2 * depth) : code);
     const bool noteAbove = breaks || line.size() + 5 + note.size() > wrapColumn;
@@ -119,7 +123,7 @@ private:
   void printStatement(const Statement &s, int depth) {
     using Kind = Statement::Kind;
     switch (s.kind) {
-    case Kind::comment: return printLine(depth, "// " + s.note);
+    case Kind::comment: return printLine(depth, "// " + lineComment(s.note));
     case Kind::space: text += '\n'; return;
     case Kind::declare:
       return printLine(depth, s.value.empty() ? fmt::format("{} {};", s.type, s.name)
@@ -138,6 +142,7 @@ private:
       printBlock(s.body, depth + 1);
       return printLine(depth, "};");
     case Kind::barrier: return printLine(depth, "weft::ptx::barrier();");
+    case Kind::launchCheck: text += std::string(2 * depth, ' ') + launchCheck(s.value, s.note) + '\n'; return;  // one line, however long
     case Kind::load: return printLoad(s, depth);
     case Kind::store: return printLine(depth, storeText(s), s.note);
     case Kind::reduce: return printLine(depth, reduceText(s), s.note);

@@ -37,6 +37,10 @@ Statement guard(std::string condition, Block body) {
 }
 Statement leave(std::string condition) { return {.kind = Statement::Kind::leave, .value = std::move(condition)}; }
 
+Statement launchCheckOf(const std::vector<std::string> &terms, std::string what) {
+  return {.kind = Statement::Kind::launchCheck, .value = fmt::format("{}", fmt::join(terms, " && ")), .note = std::move(what)};
+}
+
 std::string asArgument(const std::string &text) {
   if (text.size() < 2 || text.front() != '(') return text;
   int depth = 0;
@@ -67,6 +71,7 @@ void forEachIdentifier(std::string_view text, const std::function<void(std::stri
 
 void collectIdentifiers(const Block &block, std::set<std::string, std::less<>> &used) {
   for (const Statement &s : block) {
+    if (s.kind == Statement::Kind::launchCheck) continue;
     for (const std::string *text : {&s.type, &s.name, &s.value, &s.pointer, &s.width, &s.stride, &s.count, &s.condition, &s.threads, &s.scratch})
       forEachIdentifier(*text, [&](std::string_view word) { used.emplace(word); });
     collectIdentifiers(s.body, used);
@@ -88,6 +93,25 @@ void pruneDeclarations(Block &block, std::set<std::string, std::less<>> &used) {
     kept.push_back(std::move(s));
   }
   block.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+}
+
+/// Drops terms of launch checks that name one of `gone`, and checks without terms.
+void pruneLaunchChecks(Block &block, const std::set<std::string, std::less<>> &gone) {
+  constexpr std::string_view between = " && ";
+  for (Statement &s : block) {
+    if (s.kind != Statement::Kind::launchCheck) continue;
+    std::vector<std::string> kept;
+    for (size_t at = 0; at < s.value.size();) {
+      const size_t end = std::min(s.value.find(between, at), s.value.size());
+      const std::string term = s.value.substr(at, end - at);
+      bool names = false;
+      forEachIdentifier(term, [&](std::string_view word) { names = names || gone.contains(word); });
+      if (!names) kept.push_back(term);
+      at = end + between.size();
+    }
+    s.value = fmt::format("{}", fmt::join(kept, between));
+  }
+  std::erase_if(block, [](const Statement &s) { return s.kind == Statement::Kind::launchCheck && s.value.empty(); });
 }
 
 std::string accessText(const Statement &statement) {
@@ -119,6 +143,7 @@ std::string headText(const Statement &s) {
   case Kind::alias: return fmt::format("type {} = {}", s.name, s.value);
   case Kind::function: return fmt::format("function {} of {}", s.name, s.type);
   case Kind::barrier: return "barrier";
+  case Kind::launchCheck: return fmt::format("check {}", s.value);
   case Kind::load: return fmt::format("load{} {} <- {}", s.raw ? " stored" : "", s.name, accessText(s));
   case Kind::store: return fmt::format("store {} -> {}", s.value, accessText(s));
   case Kind::reduce:
@@ -151,8 +176,14 @@ void pruneUnused(Program &program) {
   for (auto line = program.constants.rbegin(); line != program.constants.rend(); ++line)
     for (auto entry = line->entries.rbegin(); entry != line->entries.rend(); ++entry)
       if (used.count(entry->first)) forEachIdentifier(entry->second, [&](std::string_view word) { used.emplace(word); });
+  std::set<std::string, std::less<>> gone;
   for (ConstantLine &line : program.constants)
-    std::erase_if(line.entries, [&](const auto &entry) { return !used.count(entry.first); });
+    std::erase_if(line.entries, [&](const auto &entry) {
+      if (used.count(entry.first)) return false;
+      gone.insert(entry.first);
+      return true;
+    });
+  pruneLaunchChecks(program.body, gone);
   std::erase_if(program.constants, [](const ConstantLine &line) { return line.entries.empty(); });
 }
 

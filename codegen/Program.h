@@ -42,6 +42,7 @@ struct Statement {
     barrier,
     load,      ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
     store,     ///< the vector or element `value` to pointer
+    launchCheck, ///< what plan.json launches holds for the constants: value, terms joined by "&&"; note (kernel/LaunchCheck.h)
     reduce,    ///< name = value joined across the threads of a row
   };
   Kind kind = Kind::comment;
@@ -72,6 +73,8 @@ Statement evaluate(std::string value);
 Statement loop(std::string variable, std::string bound, int unroll, Block body);
 Statement guard(std::string condition, Block body);
 Statement leave(std::string condition);
+/// Keeps no constant alive: pruneUnused drops the terms whose constants are gone.
+Statement launchCheckOf(const std::vector<std::string> &terms, std::string what);
 
 /// An expression without the parentheses that it needs only as an operand.
 std::string asArgument(const std::string &text);

@@ -161,6 +161,22 @@ private:
     }
     if (blocks > limit32) throw Error::unsupported("kernel '{}': {} tiles; the limit is {}", kernel.name, blocks, limit32);
     program.launch = {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
+    checkLaunch(blocks);
+  }
+
+  void checkLaunch(int64_t blocks) {
+    std::vector<std::string> shape, tiles;
+    int64_t others = 1;  // blocks along dimensions that are not tiled
+    for (int d = 0; d < rank(); ++d) {
+      shape.push_back(fmt::format("{} == {}", extents[d], tile.dimensions[d].extent));
+      if (tile.dimensions[d].tile == 1) others *= tilesAlong(d);
+      else tiles.push_back(fmt::format("(({0} + {1} - 1) / {1})", tile.dimensions[d].extent, sides[d]));
+    }
+    tiles.push_back(std::to_string(others));
+    const Block checks = {launchCheckOf(shape, "these extents"),
+                          launchCheckOf({fmt::format("{} == {}", fmt::join(tiles, " * "), blocks)}, fmt::format("{} blocks", blocks)),
+                          launchCheckOf({fmt::format("{} == {}", threads, knobs.threads)}, fmt::format("{} threads a block", knobs.threads))};
+    program.body.insert(program.body.begin(), checks.begin(), checks.end());
   }
 
   /// Global to tile in the operand's order, or tile to global in the result's.

@@ -4,6 +4,8 @@
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
+#include "kernel/LaunchCheck.h"
+#include "kernel/PlainText.h"
 
 #include <algorithm>
 #include <charconv>
@@ -152,7 +154,7 @@ std::string printRow(const std::string &configuration, const ProfileRow &row) {
   switch (row.status) {
   case RowStatus::measured: return fmt::format("  {:.2e} {} {:.3f} {}\n", row.seconds, row.n, row.spread, origin);
   case RowStatus::slow: return fmt::format("  {:.2e} slow {}\n", row.seconds, origin);
-  case RowStatus::failed: return fmt::format("  failed {} ; {}\n", origin, row.reason);
+  case RowStatus::failed: return fmt::format("  failed {} ; {}\n", origin, oneLine(row.reason));
   }
   return "";
 }
@@ -199,7 +201,7 @@ std::string profileHash(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-std::string sourceHash(std::string_view text) { return text.empty() ? "-" : profileHash(text); }
+std::string sourceHash(std::string_view text) { return text.empty() ? "-" : profileHash(withoutLaunchChecks(text)); }
 
 double quantized(double seconds) { return std::stod(fmt::format("{:.2e}", seconds)); }
 
@@ -215,9 +217,9 @@ Profile parseProfile(std::string_view text, const std::string &where) { return P
 
 std::string printProfile(const Profile &profile) {
   std::string text = fmt::format("{}\n# device {}\n", magic, profile.device);
-  for (const auto &[number, protocol] : profile.protocols) text += fmt::format("# protocol {} {}\n", number, protocol);
+  for (const auto &[number, protocol] : profile.protocols) text += fmt::format("# protocol {} {}\n", number, oneLine(protocol));
   for (const auto &[hash, kernel] : profile.kernels) {
-    text += fmt::format("kernel {} {}\n", hash, kernel.name);
+    text += fmt::format("kernel {} {}\n", hash, oneLine(kernel.name));
     for (const auto &[configuration, row] : kernel.rows) text += printRow(configuration, row);
   }
   return text;

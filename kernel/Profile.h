@@ -63,7 +63,7 @@ struct Profile {
 std::string profileHash(std::string_view text);
 /// Rounded to 3 significant digits, so that times within the noise are equal and equality is transitive.
 double quantized(double seconds);
-/// profileHash() of the emitted text, "-" for none.
+/// profileHash() of the emitted text without its launch checks, "-" for none.
 std::string sourceHash(std::string_view text);
 
 /// Adds a row to the profile under its subject. Throws Error(checkFailed) if it is there already.

@@ -5,10 +5,13 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
+#include "kernel/PlainText.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 #include <filesystem>
 #include <fstream>
@@ -71,6 +74,37 @@ void requireOneGraph(mlir::ModuleOp module, const std::string &path) {
                             placeOf(op.getLoc()), op.getName().getStringRef().str());
 }
 
+/// Names of graphs and kernels become file names and identifiers, names of values and axes stand in comments and tables.
+void requirePlainNames(mlir::ModuleOp module, const std::string &path) {
+  const auto isWord = [](llvm::StringRef name) {
+    return !name.empty() && llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || llvm::StringRef("_.$-").contains(c); });
+  };
+  const auto requireValueName = [&](mlir::Location location) {
+    const auto named = mlir::dyn_cast<mlir::NameLoc>(location);
+    if (named && !isPlain(std::string_view(named.getName().strref())))
+      throw Error::badInput("{}: the name \"{}\" has characters that are not printable ASCII", path, oneLine(std::string_view(named.getName().strref())));
+  };
+  const auto requireAxisNames = [&](mlir::Type type) {
+    for (const std::string &name : axisNames(type))
+      if (!isWord(name)) throw Error::badInput("{}: axis \"{}\": names are letters, digits and _ . $ -", path, oneLine(name));
+  };
+  module.walk([&](mlir::Operation *op) {
+    requireValueName(op->getLoc());
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        for (mlir::BlockArgument argument : block.getArguments()) {
+          requireValueName(argument.getLoc());
+          requireAxisNames(argument.getType());
+        }
+    for (mlir::Type type : op->getResultTypes()) requireAxisNames(type);
+    if (auto kernel = mlir::dyn_cast<KernelOp>(op); kernel && !isWord(kernel.getName()))
+      throw Error::badInput("{}: kernel \"{}\": names are letters, digits and _ . $ -", path, oneLine(std::string_view(kernel.getName())));
+    const auto symbol = op->getAttrOfType<mlir::StringAttr>(mlir::SymbolTable::getSymbolAttrName());
+    if (symbol && !isWord(symbol.strref()))
+      throw Error::badInput("{}: @\"{}\": names are letters, digits and _ . $ -", path, oneLine(std::string_view(symbol.strref())));
+  });
+}
+
 }  // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> readMlir(const std::string &path, mlir::MLIRContext &context) {
@@ -88,6 +122,7 @@ mlir::OwningOpRef<mlir::ModuleOp> parseMlir(const std::string &text, const std::
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, path);
   if (!module) throw Error(ErrorKind::badInput, diagnostics.text(path));
   requireOneGraph(*module, path);
+  requirePlainNames(*module, path);
   return module;
 }
 

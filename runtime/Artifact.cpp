@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "runtime/Files.h"
+#include "runtime/Includes.h"
 #include "runtime/JsonText.h"
 #include "runtime/Sha256.h"
 
@@ -20,23 +21,24 @@ namespace {
 constexpr const char *planFile = "plan.json";
 constexpr const char *graphFile = "graph.mlir";
 constexpr const char *reportFile = "report.json";
+constexpr std::string_view kernelsFolder = "kernels/";
 
 /// Every file of an artifact but its manifest, by name.
 std::map<std::string, std::string> filesOf(const Artifact &artifact) {
   std::map<std::string, std::string> files{{planFile, prettyText(toJson(artifact.plan))},
                                            {graphFile, artifact.graph},
                                            {reportFile, prettyText(artifact.report)}};
-  for (const auto *part : {&artifact.sources, &artifact.cubins, &artifact.listings}) files.insert(part->begin(), part->end());
+  for (const auto *part : {&artifact.sources, &artifact.headers, &artifact.cubins, &artifact.listings}) files.insert(part->begin(), part->end());
   return files;
 }
 
 /// Beside what the caller allows: edited files that are written as they are.
 Overwrite withUnchanged(Overwrite overwrite, const Artifact &artifact, const fs::path &target) {
   for (const std::string &name : artifact.edited) {
-    const auto source = artifact.sources.find(name);
     std::error_code none;
-    if (source != artifact.sources.end() && fs::is_regular_file(target / name, none) && readFile(target / name) == source->second)
-      overwrite.edited.push_back(name);
+    for (const auto *part : {&artifact.sources, &artifact.headers})
+      if (const auto text = part->find(name); text != part->end() && fs::is_regular_file(target / name, none) && readFile(target / name) == text->second)
+        overwrite.edited.push_back(name);
   }
   return overwrite;
 }
@@ -79,13 +81,19 @@ void checkWritable(const Artifact &artifact) {
   for (const auto &[name, text] : artifact.sources)
     if (fs::path(name).parent_path() != "kernels")
       throw Error::checkFailed("source {} must lie in kernels/", name);
+  for (const auto &[name, text] : artifact.headers)
+    if (!name.starts_with(kernelsFolder) || artifact.sources.contains(name))
+      throw Error::checkFailed("header {} must lie in kernels/ and be no kernel", name);
   for (const auto &[name, bytes] : artifact.cubins)
     if (name != cubinName(bytes))
       throw Error::checkFailed("{} must be named {}, after its content", name, cubinName(bytes));
 }
 
+/// Links are not followed out of the folder: messages quote what is read.
 std::string readPart(const fs::path &folder, const std::string &name) {
   try {
+    const fs::path inside = fs::canonical(folder / name).lexically_relative(fs::canonical(folder));
+    if (inside.empty() || *inside.begin() == "..") throw Error::badInput("{}: {} is a link that leads out of the artifact", folder.string(), name);
     return readFile(folder / name);
   } catch (const std::system_error &error) {
     throw Error::badInput("{}: broken artifact: {}: {}", folder.string(), name, error.code().message());
@@ -119,11 +127,41 @@ void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artif
   artifact.cubins.emplace(kernel.cubin, std::move(bytes));
 }
 
+bool isHeader(const fs::path &path) { return path.extension() == ".cuh" || path.extension() == ".h" || path.extension() == ".hpp"; }
+
+/// All headers below kernels/, whoever put them there: kernels may include them.
+void readHeaders(const fs::path &folder, Artifact &artifact) {
+  std::error_code none;
+  for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder / kernelsFolder, none))
+    if (entry.is_regular_file() && isHeader(entry.path())) {
+      const std::string name = entry.path().lexically_relative(folder).generic_string();
+      artifact.headers.emplace(name, readPart(folder, name));
+    }
+}
+
+/// Sources that are edited, or that include, directly or not, a header that is edited or of nobody weft knows.
+std::set<std::string> editedSources(const Artifact &artifact, const std::set<std::string> &edited) {
+  const std::map<std::string, std::string_view> available = includable(artifact);
+  std::set<std::string> sources;
+  for (const auto &[source, text] : artifact.sources) {
+    bool isEdited = edited.contains(source);
+    std::set<std::string> included;
+    for (const Include &include : includesOf(text)) included.insert(include.name);  // also one that is gone
+    for (const auto &[name, header] : includedHeaders(text, available)) {
+      included.insert(name);
+      for (const Include &include : includesOf(header)) included.insert(include.name);
+    }
+    for (const std::string &name : included) isEdited = isEdited || edited.contains(std::string(kernelsFolder) + name);
+    if (isEdited) sources.insert(source);
+  }
+  return sources;
+}
+
 /// Compares what was read with the manifest.
 void findEdits(Artifact &artifact, const std::map<std::string, std::string> &texts) {
   if (!artifact.manifest) return;
   std::map<std::string, std::string_view> files(texts.begin(), texts.end());
-  for (const auto &[name, text] : artifact.sources) files.emplace(name, text);
+  for (const auto *part : {&artifact.sources, &artifact.headers}) files.insert(part->begin(), part->end());
   std::set<std::string> edited;
   for (const auto &[name, text] : files) {
     const auto written = artifact.manifest->files.find(name);
@@ -132,8 +170,10 @@ void findEdits(Artifact &artifact, const std::map<std::string, std::string> &tex
   for (const auto &[name, hash] : artifact.manifest->files)
     if (name.starts_with("kernels/") && !files.contains(name)) edited.insert(name);  // gone, or the plan names it no more
   artifact.edited.assign(edited.begin(), edited.end());
+  if (edited.empty()) return;
+  const std::set<std::string> sources = editedSources(artifact, edited);
   for (PlanKernel &kernel : artifact.plan.kernels) {
-    if (!edited.contains(kernel.source)) continue;
+    if (!sources.contains(kernel.source)) continue;
     kernel.edited = true;
     kernel.measured = false;
     kernel.verifiedOn.clear();
@@ -157,6 +197,12 @@ std::vector<std::string> editLines(const Artifact &artifact) {
   for (const PlanEdit &edit : artifact.planEdits)
     lines.push_back(fmt::format("{}: {}{}", planFile, describe(edit), edit.isDerived ? "; weft derives it" : ": weft emit takes it"));
   return lines;
+}
+
+std::map<std::string, std::string_view> includable(const Artifact &artifact) {
+  std::map<std::string, std::string_view> headers;
+  for (const auto &[name, text] : artifact.headers) headers.emplace(name.substr(kernelsFolder.size()), text);
+  return headers;
 }
 
 std::string cubinName(std::string_view bytes) { return "cubin/" + sha256(bytes).substr(0, 32) + ".cubin"; }
@@ -200,6 +246,7 @@ Artifact readArtifact(const fs::path &folder, Cubins cubins) {
     readSource(kernel, folder, artifact);
     if (cubins == Cubins::needed) readCubin(kernel, folder, artifact);
   }
+  readHeaders(folder, artifact);
   findEdits(artifact, {{planFile, planText}, {graphFile, artifact.graph}, {reportFile, reportText}});
   if (cubins == Cubins::needed) refuseDerivedEdits(artifact, planPath);
   return artifact;

@@ -3,6 +3,7 @@
 //   plan.json      what was chosen (sorted, fit for review and diff); the source of truth
 //   graph.mlir     the graph it was chosen for
 //   kernels/*.cu   readable CUDA, one file a kernel; edit and `weft emit` rebuilds
+//   kernels/weft/  the device headers that they include, so that they can be read and built alone (-I kernels)
 //   cubin/*.cubin  compiled, named by hash
 //   ptx/, sass/    with --keep: what NVRTC and the disassembler print of each kernel
 //   report.json    derived: fusion records, layout prices, alternatives, statistics
@@ -202,6 +203,8 @@ struct Artifact {
   Plan plan;
   std::string graph;                            ///< graph.mlir
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> text
+  /// "kernels/weft/NAME.cuh" -> text, and what a person put there for kernels to include.
+  std::map<std::string, std::string> headers = {};
   std::map<std::string, std::string> cubins;    ///< "cubin/HASH.cubin" -> bytes
   std::map<std::string, std::string> listings = {};  ///< "ptx/NAME.ptx", "sass/NAME.sass" for people; written, never read
   nlohmann::json report;
@@ -218,6 +221,8 @@ void checkOutputFolder(const std::filesystem::path &folder, const Overwrite &ove
 /// Whole or not at all; what weft wrote there before is replaced in one step (OutputFolder.h). Throws Error(badInput) when the folder
 /// cannot be written or must not be replaced; Error(checkFailed) when the artifact contradicts itself.
 void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder, const Overwrite &overwrite = {});
+/// The headers of an artifact by the name that kernels include them with: "weft/NAME.cuh" -> text.
+std::map<std::string, std::string_view> includable(const Artifact &artifact);
 /// Lines for people about an artifact that is not as weft wrote it: edited files, members of plan.json that do not hold, or that
 /// nobody can tell. Empty if there is nothing to say.
 std::vector<std::string> editLines(const Artifact &artifact);

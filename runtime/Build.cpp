@@ -6,6 +6,7 @@
 #include "runtime/Cache.h"
 #include "runtime/CompilerLog.h"
 #include "runtime/Environment.h"
+#include "runtime/Includes.h"
 #include "runtime/WorkerPool.h"
 
 #include <fmt/ranges.h>
@@ -89,6 +90,11 @@ private:
       describe(result, request.entry);
       return reportProgress(index);
     }
+    if (const std::string refusal = includeRefusal(job.text, job.headers); !refusal.empty()) {
+      result.error = result.log = refusal + "\n";
+      return reportProgress(index);
+    }
+    job.headers.merge(refusedHeaders(job.text, job.headers));
     jobOfKey.emplace(result.key, jobs.size());
     jobs.push_back(std::move(job));
     partsOfJob.push_back(std::move(parts));
@@ -122,6 +128,11 @@ private:
     result.seconds = outcome.reply->seconds;
     if (!outcome.reply->succeeded) {
       result.error = result.log;
+      // What the compiler came to, and where; the message of the header that stopped it says neither.
+      for (const std::string &name : refusedIn(result.log))
+        for (const Include &include : includesOf(request.text))
+          if (include.name == name)
+            result.error = fmt::format("kernel.cu({}): error: \"{}\" is neither a header of weft nor a file of the artifact, and is not included\n", include.line, name) + result.error;
     } else if (const std::string warning = fatalWarning(result.log); !warning.empty()) {
       result.error = "ptxas gave up what the kernel relies on: " + warning;
     } else {

@@ -10,8 +10,8 @@
 
 namespace weft::runtime {
 
-/// The job for a worker: all flags, and only the headers that the text includes, directly or through headers. An include
-/// that `options.headers` does not hold is left for NVRTC to report.
+/// The job for a worker: all flags, and only the headers that the text includes, directly or through headers. Of what else
+/// is included NVRTC gets headers that stop it (runtime/Includes.h); these follow from the text and are no part of the key.
 WorkerRequest workerRequest(const BuildRequest &request, const BuildOptions &options, const NvrtcLocation &nvrtc);
 
 /// Part -> hash of its content, or its content where that is short: "text", "header weft/vector.cuh", "flags",

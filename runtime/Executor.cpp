@@ -32,6 +32,7 @@ Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions
     : artifact(std::move(given)), context(context), options(std::move(chosen)), layout(artifact.plan),
       entries(layout.entryPoints()), usesDropout(readsDropoutKey(artifact.plan)) {
   checkArchitecture();
+  if (!artifact.edited.empty()) loadWarnings = editLines(artifact);  // what runs was built from the text that `weft emit` took last
   for (const std::string &name : parameters()) missingParameters.insert(name);
   loadKernels();
   allocate();

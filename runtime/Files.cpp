@@ -110,6 +110,29 @@ void writeFile(const fs::path &path, std::string_view bytes, Durability durabili
   if (code != 0) fail(code, path);
 }
 
+void replaceFile(const fs::path &path, std::string_view bytes) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return writeFile(path, bytes);
+  const bool isLink = fs::is_symlink(fs::symlink_status(path, code));
+  const fs::path target = isLink ? fs::weakly_canonical(path) : path;
+  std::string beside = siblingPattern(target, temporaryMark).string();
+  const int descriptor = mkostemp(beside.data(), O_CLOEXEC);
+  if (descriptor < 0) fail(errno, target.parent_path());
+  close(descriptor);
+  try {
+    writeFile(beside, bytes);
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (chmod(beside.c_str(), fs::exists(status) ? mode_t(status.permissions()) : 0666 & ~mask) != 0) fail(errno, target);
+    if (std::rename(beside.c_str(), target.c_str()) != 0) fail(errno, target);
+  } catch (const std::system_error &) {
+    std::remove(beside.c_str());
+    throw;
+  }
+  syncFolder(target.has_parent_path() ? target.parent_path() : ".");
+}
+
 FolderLock::FolderLock(const fs::path &folder) : descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (descriptor < 0) fail(errno, folder);
   int result = 0;

@@ -19,6 +19,10 @@ enum class Durability {
 /// Creates or replaces the file.
 void writeFile(const std::filesystem::path &path, std::string_view bytes, Durability durability = Durability::synced);
 
+/// Creates or replaces a file that a person named: written beside it and renamed, so that a failure leaves the old one. A link is
+/// followed; what is no regular file, such as a pipe, is written to.
+void replaceFile(const std::filesystem::path &path, std::string_view bytes);
+
 /// Keeps other processes and threads that lock the same folder waiting while it lives (flock); leaves nothing behind.
 class FolderLock {
 public:

@@ -4,8 +4,10 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/PlainText.h"
 #include "kernel/ProductMembers.h"
 
+#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <set>
@@ -230,8 +232,21 @@ struct Place {
   }
 };
 
+/// Names, ops and notes stand in kernels, tables and messages, where a control character would end a line or a comment.
+bool hasControls(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+bool hasControls(const json &value) {
+  if (value.is_string()) return hasControls(std::string_view(value.get_ref<const std::string &>()));
+  if (!value.is_structured()) return false;
+  for (const auto &[name, item] : value.items())
+    if (hasControls(std::string_view(name)) || hasControls(item)) return true;
+  return false;
+}
+
 void read(const json &from, std::string &to, const Place &place) {
   if (!from.is_string()) place.fail("a string", from);
+  if (hasControls(from)) place.fail("text without control characters", from);
   to = from.get<std::string>();
 }
 void read(const json &from, bool &to, const Place &place) {
@@ -250,7 +265,10 @@ void read(const json &from, Integer &to, const Place &place) {
     place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
   to = from.get<Integer>();
 }
-void read(const json &from, json &to, const Place &) { to = from; }
+void read(const json &from, json &to, const Place &place) {
+  if (hasControls(from)) place.fail("free of control characters", from);
+  to = from;
+}
 void read(const json &from, DType &to, const Place &place) {
   const auto type = from.is_string() ? parseDType(from.get<std::string>()) : std::nullopt;
   if (!type) place.fail("an element type", from);
@@ -285,7 +303,7 @@ void read(const json &from, Type &to, const Place &place) {
       to);
   if (!unknown.empty())
     throw Error::badInput("{}: member \"{}\" is not known to plan format {}", place.file,
-                          place.member(*unknown.begin()).path, Plan().formatVersion);
+                          oneLine(place.member(*unknown.begin()).path), Plan().formatVersion);
 }
 template <typename Item>
 void read(const json &from, std::vector<Item> &to, const Place &place) {
@@ -303,8 +321,10 @@ void read(const json &from, std::array<Item, count> &to, const Place &place) {
 template <typename Item>
 void read(const json &from, std::map<std::string, Item> &to, const Place &place) {
   if (!from.is_object()) place.fail("an object", from);
-  for (const auto &[name, value] : from.items())
+  for (const auto &[name, value] : from.items()) {
+    if (hasControls(std::string_view(name))) place.fail("an object of names without control characters", from);
     read(value, to[name], place.member(name));
+  }
 }
 template <typename Item>
 void read(const json &from, std::optional<Item> &to, const Place &place) {

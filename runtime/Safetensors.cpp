@@ -165,7 +165,7 @@ void writeSafetensors(const std::filesystem::path &path, std::span<const TensorT
   for (const TensorToWrite &tensor : tensors)
     bytes.append(reinterpret_cast<const char *>(tensor.elements.data()), tensor.elements.size());
   try {
-    writeFile(path, bytes);
+    replaceFile(path, bytes);
   } catch (const std::system_error &error) {
     throw Error::badInput("cannot write {}: {}", path.string(), error.what());
   }

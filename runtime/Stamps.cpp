@@ -1,6 +1,7 @@
 #include "runtime/Stamps.h"
 
 #include "kernel/Error.h"
+#include "kernel/LaunchCheck.h"
 #include "runtime/BuildKey.h"
 #include "runtime/Files.h"
 #include "runtime/Sha256.h"
@@ -85,7 +86,9 @@ void addStamps(const Stamps &stamps, const std::filesystem::path &file) {
 
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options) {
   const NvrtcLocation any;
-  std::map<std::string, std::string> parts = keyParts(workerRequest(request, options, any), request, any);
+  BuildRequest running = request;
+  running.text = withoutLaunchChecks(request.text);  // they make no code
+  std::map<std::string, std::string> parts = keyParts(workerRequest(running, options, any), running, any);
   parts.erase("nvrtc");
   return keyOf(parts);
 }

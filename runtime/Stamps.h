@@ -41,7 +41,7 @@ Stamps readStamps(const std::filesystem::path &file);
 /// another adds. Throws Error(badInput) when it cannot be written.
 void addStamps(const Stamps &stamps, const std::filesystem::path &file);
 
-/// What is stamped of a text: hash of text, headers it includes, flags and architecture; not the NVRTC that built it.
+/// What is stamped of a text: hash of text (without its launch checks, kernel/LaunchCheck.h), headers it includes, flags and architecture; not the NVRTC that built it.
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options);
 /// The same of a library product: of its key, which holds problem, layouts, algorithm and library version.
 std::string textHashOf(const PlanKernel &product);

@@ -39,6 +39,7 @@ std::string orDash(bool present, const std::string &text) { return present ? tex
 
 /// Cells of one row; the columns of `printRows`.
 using Cells = std::vector<std::string>;
+constexpr size_t priceColumn = 6;
 
 Cells rowOf(const std::string &name, const Statistics &seconds, double bytes, double flop, double share, double predicted,
             const std::string &protocol) {
@@ -82,8 +83,10 @@ std::string tableOf(const PlanTimes &times) {
   for (size_t position = 0; position < times.timed->kernels().size(); ++position) {
     const PlanKernel &kernel = times.planned(position);
     const Measurement &one = times.kernel(position);
-    rows.push_back(rowOf(kernel.name, one.seconds, double(kernel.bytesMoved), kernel.flop, one.seconds.median / sum, kernel.seconds,
+    // The plan's price of an edited kernel is that of the generated text.
+    rows.push_back(rowOf(kernel.name, one.seconds, double(kernel.bytesMoved), kernel.flop, one.seconds.median / sum, kernel.edited ? 0 : kernel.seconds,
                          protocolOf(one)));
+    if (kernel.edited) rows.back()[priceColumn] = nameOf(timeSourceOf(kernel));
   }
   const GraphPrediction predicted = times.predicted();
   if (const Measurement *whole = times.whole()) rows.push_back(rowOf("whole graph", whole->seconds, 0, 0, 0, predicted.seconds(), protocolOf(*whole)));
@@ -108,7 +111,7 @@ nlohmann::json jsonOf(const PlanTimes &times) {
   nlohmann::json kernels = nlohmann::json::array();
   for (size_t position = 0; position < times.timed->kernels().size(); ++position) {
     const PlanKernel &kernel = times.planned(position);
-    kernels.push_back({{"name", kernel.name}, {"seconds", jsonOf(times.kernel(position))}, {"predicted", kernel.seconds},
+    kernels.push_back({{"name", kernel.name}, {"seconds", jsonOf(times.kernel(position))}, {"predicted", kernel.seconds}, {"timeSource", nameOf(timeSourceOf(kernel))},
                        {"bytesMoved", kernel.bytesMoved}, {"flop", kernel.flop}});
   }
   const Measurement *whole = times.whole();

@@ -4,6 +4,8 @@
 // Bounded: a column shows the chosen layout and the few best alternatives to it.
 #include "passes/select/Graph.h"
 
+#include "kernel/PlainText.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +68,7 @@ std::string columnName(size_t column, size_t row) { return fmt::format("s{}_{}",
 std::string Selection::dot() const {
   std::string text = "digraph selection {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
                      "  edge [fontname=\"Helvetica\", fontsize=10];\n";
-  text += fmt::format("  label=\"{}: {}, lower bound {}, {} states, {} edges\";\n", graph->problem.name, microseconds(graph->best.seconds),
+  text += fmt::format("  label=\"{}: {}, lower bound {}, {} states, {} edges\";\n", dotLabel(graph->problem.name), microseconds(graph->best.seconds),
                       microseconds(graph->lowerBound), graph->statistics.states, graph->statistics.edges);
   text += "  s0_0 [label=\"arguments\", style=bold];\n";
   size_t column = 0, rowsBefore = 1;
@@ -84,7 +86,7 @@ std::string Selection::dot() const {
       drawn = {{.label = layoutLabel(tensor, graph->prices->layouts(edge.tensor)[static_cast<size_t>(edge.to)]), .seconds = edge.seconds, .loss = 0}};
       if (graph->prices->isFreeToPack(edge.tensor)) name = "packed at load";
     }
-    text += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n    color=gray;\n", column, name);
+    text += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n    color=gray;\n", column, dotLabel(name));
     for (size_t row = 0; row < drawn.size(); ++row)
       text += fmt::format("    {} [label=\"{}{}\"{}];\n", columnName(column, row), drawn[row].label,
                           row == 0 ? "" : fmt::format("\\n+{}", microseconds(drawn[row].loss)), row == 0 ? ", style=bold" : "");

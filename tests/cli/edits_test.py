@@ -1,8 +1,10 @@
 """Edits by hand: every one shows in every command, none is believed or lost."""
 import json
+import os
+import re
 import unittest
 
-from weft_command import CommandTest, TINY
+from weft_command import CommandTest, LAYER, TINY
 
 # Of one member of each kind that weft derives, a value that it never has.
 FORGED_MEMBERS = {'grid': [7, 1, 1], 'block': [33, 1, 1], 'sharedBytes': 12345, 'seconds': 4.1e-7, 'measured': True, 'bytesMoved': 1,
@@ -205,6 +207,178 @@ class DataLoss(Edited):
         (self.folder / 'dangling').symlink_to('nowhere')
         self.fails(2, 'compile', *TINY, '-o', 'dangling', says=['symbolic link to nothing'], env=self.QUIET)
         self.assertTrue((self.folder / 'dangling').is_symlink())
+
+    def test_files_that_are_written_appear_whole_or_not_at_all(self):
+        """Also through a link; what cannot be written leaves the old file."""
+        self.write('profile.txt', 'old')
+        (self.folder / 'link.txt').symlink_to('profile.txt')
+        self.weft('import', *LAYER, '-o', 'link.txt')
+        self.assertTrue((self.folder / 'link.txt').is_symlink())
+        self.assertIn('weft.graph', (self.folder / 'profile.txt').read_text())
+        if os.geteuid() != 0:
+            (self.folder / 'locked').mkdir()
+            self.write('locked/file', 'old')
+            (self.folder / 'locked').chmod(0o500)
+            self.fails(2, 'import', *TINY, '-o', 'locked/file', says=['locked/file'])
+            self.assertEqual((self.folder / 'locked/file').read_text(), 'old')
+        self.assertEqual([path.name for path in self.folder.iterdir() if 'weft-tmp' in path.name or path.name.endswith('.next')], [])
+
+
+class Building(CommandTest):
+    """What the compiler says of edited kernels, and what it may open."""
+
+    def setUp(self):
+        super().setUp()
+        self.weft('compile', *TINY, '-o', 'out')
+        self.plan = json.loads((self.folder / 'out/plan.json').read_text())
+        if not any(kernel['cubin'] for kernel in self.plan['kernels']):
+            self.skipTest('no NVRTC')
+
+    def edit(self, kernel, change):
+        path = self.folder / 'out' / kernel['source']
+        text = path.read_text()
+        edited = change(text)
+        self.assertNotEqual(edited, text)
+        path.write_text(edited)
+        return path, text
+
+    def refused(self, kernel, change, *says, code=1):
+        """The edit is refused with these texts, at the line of the artifact's file where it stands, and nothing is written."""
+        path, text = self.edit(kernel, change)
+        before = self.files('out')
+        result = self.fails(code, 'emit', 'out', says=[kernel['name'], *says])
+        self.assertEqual(self.files('out'), before)
+        path.write_text(text)
+        return result.err
+
+    def test_launch_constants_are_held_to_the_plan(self):
+        """The example of rowsPerBlock, and whatever else a launch was made of, in every kernel of the plan."""
+        softmax = next(kernel for kernel in self.plan['kernels'] if any('softmax' in op for op in kernel['ops']))
+        text = (self.folder / 'out' / softmax['source']).read_text()
+        rows = re.search(r'rowsPerBlock = (\d+)', text).group(1)
+        said = self.refused(softmax, lambda text: text.replace(f'rowsPerBlock = {rows}', f'rowsPerBlock = {2 * int(rows)}'), 'plan.json: ', 'knobs', 'weft emit')
+        line = next(number for number, line in enumerate(text.splitlines(), 1) if 'blocks");' in line)
+        self.assertIn(f"out/{softmax['source']}:{line}: error", said)
+        changed = 0
+        for kernel in self.plan['kernels']:
+            if not kernel['source']:
+                continue
+            text = (self.folder / 'out' / kernel['source']).read_text()
+            checks = [line for line in text.splitlines() if line.strip().startswith('static_assert(') and '"plan.json: ' in line]
+            self.assertTrue(checks, kernel['name'])
+            constant = re.search(r'(threadsPerRow|threads|rowsPerBlock|Tile tile = {\.m) = (\d+)', text)
+            self.assertTrue(constant, kernel['name'])
+            name, value = constant.group(1), int(constant.group(2))
+            self.refused(kernel, lambda text, name=name, value=value: text.replace(f'{name} = {value}', f'{name} = {2 * value}'))
+            changed += 1
+        self.assertGreater(changed, 2)
+
+    def test_messages_name_file_and_line_of_the_artifact(self):
+        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
+        lines = (self.folder / 'out' / kernel['source']).read_text().count('\n')
+        said = self.refused(kernel, lambda text: text + 'int broken = nonsense;\n', f"out/{kernel['source']}:{lines + 1}: error", 'nonsense')
+        self.assertNotIn('kernel.cu', said)
+
+    def test_headers_lie_in_the_artifact_and_may_be_edited(self):
+        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
+        text = (self.folder / 'out' / kernel['source']).read_text()
+        names = re.findall(r'#include "(.*)"', text)
+        self.assertTrue(names)
+        for name in names:
+            self.assertTrue((self.folder / 'out/kernels' / name).is_file(), name)
+        header = self.folder / 'out/kernels' / names[0]
+        good = header.read_text()
+        header.write_text(good + '// mine\n')
+        rows = {row['name']: row['timeSource'] for row in self.weft('explain', 'out', '--json').json()['kernels']}
+        self.assertEqual(rows[kernel['name']], 'edited')
+        hashes = {kernel['name']: kernel['textHash'] for kernel in self.plan['kernels']}
+        self.weft('emit', 'out')
+        after = json.loads((self.folder / 'out/plan.json').read_text())
+        self.assertIn('// mine', header.read_text())
+        including = [one for one in after['kernels'] if one.get('edited')]
+        self.assertIn(kernel['name'], [one['name'] for one in including])
+        for one in including:
+            self.assertNotEqual(one['textHash'], hashes[one['name']])
+        header.write_text(good + 'int broken = nonsense;\n')
+        lines = good.count('\n')
+        self.fails(1, 'emit', 'out', says=[f'out/kernels/{names[0]}:{lines + 1}', 'nonsense'])
+        self.weft('emit', 'out', '--discard-edits')
+        self.weft('emit', 'out', '--check')
+        self.assertEqual(header.read_text(), good)
+
+    def test_own_headers_beside_the_kernel_may_be_included(self):
+        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
+        self.write('out/kernels/mine.cuh', '// nothing\n')
+        self.edit(kernel, lambda text: text.replace('#include', '#include "mine.cuh"\n#include', 1))
+        self.weft('emit', 'out')
+        self.weft('emit', 'out', '-o', 'other')
+        self.assertEqual((self.folder / 'other/kernels/mine.cuh').read_text(), '// nothing\n')
+        self.assertIn('kernels/mine.cuh', self.weft('emit', 'out', '--check', code=1).out)
+
+    def test_nothing_else_is_opened(self):
+        secret = self.write('secret.txt', 'int my_secret_word = ;\n')
+        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
+        line = next(number for number, line in enumerate((self.folder / 'out' / kernel['source']).read_text().splitlines(), 1) if line.startswith('#include'))
+        for name in (f'"{secret}"', f'<{secret}>', '"../../secret.txt"', '"secret.txt"', '"weft/../../../secret.txt"'):
+            with self.subTest(name):
+                said = self.refused(kernel, lambda text, name=name: text.replace('#include', f'#include {name}\n#include', 1),
+                                    f"out/{kernel['source']}:{line}: error", name[1:-1])
+                self.assertNotIn('my_secret_word', said)
+        for directive in ('#define S <secret.txt>\n#include S\n', '#include_next "secret.txt"\n', '#inc\\\nlude "secret.txt"\n'):
+            with self.subTest(directive):
+                said = self.refused(kernel, lambda text, directive=directive: text.replace('#include', directive + '#include', 1), 'include')
+                self.assertNotIn('my_secret_word', said)
+
+    def test_links_out_of_the_artifact_are_not_read(self):
+        secret = self.write('secret.txt', 'int my_secret_word = ;\n')
+        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
+        source = self.folder / 'out' / kernel['source']
+        source.unlink()
+        source.symlink_to(secret)
+        for command in ('emit', 'explain'):
+            said = self.fails(2, command, 'out', says=[kernel['source'], 'leads out of the artifact'])
+            self.assertNotIn('my_secret_word', said.err)
+
+
+class Texts(Edited):
+    HOSTILE = ['x\nint evil;', 'x\r', 'x\x1b[31m', 'x\x00y']
+
+    def test_control_characters_in_a_plan_are_refused_by_place(self):
+        good = json.dumps(self.plan)
+        places = {'kernels[0].ops[0]': lambda plan, text: plan['kernels'][0]['ops'].__setitem__(0, text),
+                  'model': lambda plan, text: plan.update(model=text), 'notes[0]': lambda plan, text: plan.update(notes=[text]),
+                  'tensors[0].name': lambda plan, text: plan['tensors'][0].update(name=text),
+                  'kernels[0].name': lambda plan, text: plan['kernels'][0].update(name=text)}
+        for place, edit in places.items():
+            for text in self.HOSTILE:
+                with self.subTest(place=place, text=text):
+                    self.plan = json.loads(good)
+                    edit(self.plan, text)
+                    self.save()
+                    for command in (['emit', 'out'], ['explain', 'out']):
+                        result = self.fails(2, *command, says=[f'"{place}"'], env=self.QUIET)
+                        self.assertNotIn('\x1b', result.err)
+
+    def test_notes_of_a_report_cannot_become_code(self):
+        """Notes stand in comments of kernels; here a manifest vouches for them."""
+        report = json.loads((self.folder / 'out/report.json').read_text())
+        for text in ('note\nint evil;', 'note \\', 'note ??/'):
+            report['fusionNotes'] = {kernel['name']: [text] for kernel in self.plan['kernels']}
+            self.write_manifested('out', 'report.json', json.dumps(report))
+            self.weft('emit', 'out', '-o', 'noted', '--overwrite', env=self.QUIET)
+            lines = (self.folder / 'noted' / self.kernel['source']).read_text().splitlines()
+            code = next(index for index, line in enumerate(lines) if line.startswith('#include'))
+            self.assertTrue(any('note' in line for line in lines[:code]))
+            for line in lines[:code]:
+                self.assertRegex(line, r'^(//.*)?$')
+                self.assertNotRegex(line, r'(\\|\?\?/)\s*$')
+
+    def test_names_of_a_graph_are_refused_where_they_enter(self):
+        graph = self.weft('import', *LAYER).out
+        name = re.search(r'weft\.graph @(\w+)', graph).group(1)
+        self.write('graph.mlir', graph.replace(f'@{name}', r'@"a\0Aint evil; //"', 1))
+        self.fails(2, 'import', 'graph.mlir', says=['graph.mlir', 'letters, digits'])
+        self.fails(2, 'compile', 'graph.mlir', '-o', 'other', says=['letters, digits'], env=self.QUIET)
 
 
 if __name__ == '__main__':

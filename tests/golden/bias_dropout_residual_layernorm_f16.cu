@@ -31,6 +31,9 @@ bias_dropout_residual_layernorm(const weft::half *__restrict__ product, const we
                                 const weft::half *__restrict__ beta, weft::half *__restrict__ residual,
                                 weft::half *__restrict__ y, float *__restrict__ mean, float *__restrict__ rstd,
                                 const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
+  static_assert(j == 512 && i == 1024, "plan.json: these extents");
+  static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 1024, "plan.json: 1024 blocks");
+  static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                        // (b, j), b slowest
   const int at_b = row / j;

@@ -25,6 +25,9 @@ extern "C" __global__ void __launch_bounds__(threads)
 bias_relu_dropout(const weft::half *__restrict__ x, const weft::half *__restrict__ bias,
                   weft::half *__restrict__ active, weft::half *__restrict__ dropped,
                   const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
+  static_assert(j == 512 && u == 4096, "plan.json: these extents");
+  static_assert((4096 / width * 4096 + threads - 1) / threads == 8192, "plan.json: 8192 blocks");
+  static_assert(threads == 256, "plan.json: 256 threads a block");
   const int point = blockIdx.x * threads + threadIdx.x;                        // (b, j, u), b slowest, 8 of u at once
   const int at_b = point / (j * (u / width));
   const int at_u = point % (u / width) * width;

@@ -24,6 +24,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 d_w(const __grid_constant__ weft::hopper::TensorMap a_map, const __grid_constant__ weft::hopper::TensorMap b_map,
     const __grid_constant__ weft::hopper::TensorMap c_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 1024 && product.n == 3072 && product.k == 4096, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(sizeof(c_partials) == sizeof(weft::hopper::StreamPartials<product, tile, 132>), "plan.json: 132 blocks");
   weft::hopper::streamedContraction<weft::half, product, tile, 132>({&a_map, nullptr}, {&b_map, nullptr},
       {&c_map, nullptr}, c_partials, weft::hopper::Unchanged{});
 }

@@ -17,6 +17,9 @@ constexpr int threads = 128;                        // a block
 
 extern "C" __global__ void __launch_bounds__(threads)
 gather(const weft::half *__restrict__ table, const int *__restrict__ ids, weft::half *__restrict__ y) {
+  static_assert(w == 40 && i == 1024, "plan.json: these extents");
+  static_assert((1024 / width * 4096 + threads - 1) / threads == 4096, "plan.json: 4096 blocks");
+  static_assert(threads == 128, "plan.json: 128 threads a block");
   const int point = blockIdx.x * threads + threadIdx.x;                        // (b, j, i), b slowest, 8 of i at once
   const int at_b_j = point / (i / width);
   const int at_i = point % (i / width) * width;

@@ -27,6 +27,9 @@ normalized_projection(const weft::bfloat16 *__restrict__ x, const float *__restr
                       const weft::bfloat16 *__restrict__ beta, const weft::bfloat16 *__restrict__ w,
                       weft::bfloat16 *__restrict__ product_2) {
   static_assert(weft::ampere::Plan<product, tile>::sharedBytes == 65536);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 3072 && product.k == 1024, "plan.json: these extents");
+  static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((3072 + tile.n - 1) / tile.n) == 768, "plan.json: 768 blocks");
+  static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
   const auto make = [=](float (&x_v)[8], const weft::OperandPlace &at) {
     const float mean_v = weft::loadOne(mean + weft::insideOperand(at.outer, product.m));
     const float rstd_v = weft::loadOne(rstd + weft::insideOperand(at.outer, product.m));

@@ -27,6 +27,9 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict__ x,
                   const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
   static_assert(weft::ampere::Plan<product, tile>::sharedBytes == 65536);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
+  static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((4096 + tile.n - 1) / tile.n) == 1024, "plan.json: 1024 blocks");
+  static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
   const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &at) {
     const auto bias_v = weft::fragmentColumns<product.n>(bias, at);
 #pragma unroll

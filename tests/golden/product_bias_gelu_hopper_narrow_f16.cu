@@ -26,6 +26,8 @@ product_bias_gelu(const __grid_constant__ weft::hopper::TensorMap w_map,
                   const __grid_constant__ weft::hopper::TensorMap x_map, const weft::half *__restrict__ bias,
                   weft::half *__restrict__ active) {
   static_assert(weft::hopper::NarrowPlan<product, tile>::sharedBytes == 75912);
+  static_assert(product.batch == 1 && product.m == 8 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 8 && tile.n == 64 && tile.splits == 2, "plan.json: 128 blocks and maps of these tiles");
   const auto finish = [=](const weft::hopper::NarrowFragment<4> &at) {
     const auto bias_v = weft::hopper::askRows<product.n>(bias, at);
     const auto finishSums = [=](float (&sums)[4]) {

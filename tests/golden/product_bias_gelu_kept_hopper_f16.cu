@@ -28,6 +28,8 @@ product_bias_gelu_kept(const __grid_constant__ weft::hopper::TensorMap w_map,
                        const __grid_constant__ weft::hopper::TensorMap active_map,
                        const __grid_constant__ weft::hopper::TensorMap biased_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const float (&bias_v)[8], float (&biased_v)[8],
       const weft::hopper::Fragment &at) {
 #pragma unroll

@@ -26,6 +26,8 @@ product_bias(const __grid_constant__ weft::hopper::TensorMap w_map,
              const __grid_constant__ weft::hopper::TensorMap x_map, const float *__restrict__ bias,
              float *__restrict__ biased) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
     const auto bias_v = weft::fragmentColumns<product.n>(bias, at);
 #pragma unroll

@@ -23,6 +23,8 @@ constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging =
 extern "C" __global__ void __launch_bounds__(384, 1)
 contract(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict__ b_2, float *__restrict__ c) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 3 && product.m == 1000 && product.n == 777 && product.k == 555, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::hopper::Elements<weft::tfloat32, weft::tfloat32, float>, product, tile>({nullptr, a},
       {nullptr, b_2}, {nullptr, c}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

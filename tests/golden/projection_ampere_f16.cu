@@ -22,6 +22,9 @@ constexpr float scale = 0.125f;
 extern "C" __global__ void __launch_bounds__(128, 1)
 projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
   static_assert(weft::ampere::Plan<product, tile>::sharedBytes == 65536);
+  static_assert(product.batch == 1 && product.m == 1024 && product.n == 3577 && product.k == 1024, "plan.json: these extents");
+  static_assert(1 * ((1024 + tile.m - 1) / tile.m) * ((3577 + tile.n - 1) / tile.n) == 224, "plan.json: 224 blocks");
+  static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
   const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

@@ -21,5 +21,8 @@ constexpr weft::ampere::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 3, .
 extern "C" __global__ void __launch_bounds__(128, 1)
 projection(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c) {
   static_assert(weft::ampere::Tf32Plan<product, tile>::sharedBytes == 98304);
+  static_assert(product.batch == 1 && product.m == 1000 && product.n == 777 && product.k == 512, "plan.json: these extents");
+  static_assert(1 * ((1000 + tile.m - 1) / tile.m) * ((777 + tile.n - 1) / tile.n) == 56, "plan.json: 56 blocks");
+  static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
   weft::ampere::tf32Contraction<product, tile>(a, b, c, weft::ampere::Unchanged{});
 }

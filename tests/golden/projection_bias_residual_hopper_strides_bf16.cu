@@ -31,6 +31,8 @@ projection_bias_residual(const __grid_constant__ weft::hopper::TensorMap x_map,
                          const __grid_constant__ weft::hopper::TensorMap residual_map,
                          const __grid_constant__ weft::hopper::TensorMap y_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const float (&residual_v)[8], const float (&bias_v)[8],
       const weft::hopper::Fragment &at) {
 #pragma unroll

@@ -22,6 +22,9 @@ extern "C" __global__ void __launch_bounds__(256)
 projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
   // tile m x n x k, then elements of one thread along m and n
   using Tile = weft::ContractionTile<128, 128, 16, 8, 8>;
+  static_assert(shape.batch == 1 && shape.m == 1024 && shape.n == 4096 && shape.k == 1024, "plan.json: these extents");
+  static_assert(1 * ((1024 + Tile::tileM - 1) / Tile::tileM) * ((4096 + Tile::tileN - 1) / Tile::tileN) == 256, "plan.json: 256 blocks");
+  static_assert(Tile::threads == 256, "plan.json: 256 threads a block");
   __shared__ weft::ContractionSlices<Tile> slices;
   weft::plainContraction<shape, Tile>(scale, a, b_2, c, slices);
 }

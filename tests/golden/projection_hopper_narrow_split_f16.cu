@@ -22,5 +22,7 @@ extern "C" __global__ void __cluster_dims__(tile.splits) __launch_bounds__(160, 
 projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_map, weft::half *__restrict__ c) {
   static_assert(weft::hopper::NarrowPlan<product, tile>::sharedBytes == 223624);
+  static_assert(product.batch == 1 && product.m == 8 && product.n == 4096 && product.k == 4096, "plan.json: these extents");
+  static_assert(tile.m == 8 && tile.n == 64 && tile.splits == 2, "plan.json: 128 blocks and maps of these tiles");
   weft::hopper::narrowContraction<weft::half, product, tile>(&a_map, &b_map, c, 0.125f);
 }

@@ -23,6 +23,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_2_map, weft::half *__restrict__ c) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 1024 && product.n == 3577 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {nullptr, c},
       weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

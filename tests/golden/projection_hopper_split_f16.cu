@@ -24,6 +24,8 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_map,
            const __grid_constant__ weft::hopper::TensorMap c_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 8 && product.n == 4096 && product.k == 4096, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 4 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
       weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

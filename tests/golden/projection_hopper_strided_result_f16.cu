@@ -28,6 +28,8 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
            const __grid_constant__ weft::hopper::TensorMap b_2_map,
            const __grid_constant__ weft::hopper::TensorMap c_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::hopper::Elements<weft::half, weft::half,
       weft::hopper::Strided<weft::half, c_dimensions>>, product,
       tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr}, weft::hopper::NoPanelOperand{},

@@ -28,6 +28,8 @@ rms_summed_projection(const __grid_constant__ weft::hopper::TensorMap x_map, con
                       const weft::bfloat16 *__restrict__ gamma, const __grid_constant__ weft::hopper::TensorMap w_map,
                       const __grid_constant__ weft::hopper::TensorMap product_2_map) {
   static_assert(weft::hopper::MakingPlan<product, tile, true>::sharedBytes == 229568);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 3072 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto make = [=](float (&x_v)[8], const weft::OperandPlace &at) {
     const float squares_v = weft::loadOne(squares + weft::insideOperand(at.outer, product.m));
     const auto gamma_v = weft::alongOperand<product.k, 1, true>(gamma, at.k);

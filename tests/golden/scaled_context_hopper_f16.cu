@@ -24,6 +24,8 @@ scaled_context(const __grid_constant__ weft::hopper::TensorMap exponentials_map,
                const __grid_constant__ weft::hopper::TensorMap v_map,
                const __grid_constant__ weft::hopper::TensorMap product_2_map) {
   static_assert(weft::hopper::MakingPlan<product, tile, false>::sharedBytes == 229616);
+  static_assert(product.batch == 128 && product.m == 64 && product.n == 512 && product.k == 512, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto make = [=](float (&exponentials_v)[8], const weft::OperandPlace &at) {
     const float inverse_v = weft::loadOne(inverse + at.batch * j + weft::insideOperand(at.outer, product.n));
 #pragma unroll

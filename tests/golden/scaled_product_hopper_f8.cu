@@ -29,6 +29,8 @@ scaled_product(const __grid_constant__ weft::hopper::TensorMap a_map,
                const float *__restrict__ scale_b, const weft::half *__restrict__ bias,
                const __grid_constant__ weft::hopper::TensorMap c_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 2048, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const float scale_a_v = weft::loadOne(scale_a);
   const float scale_b_v = weft::loadOne(scale_b);
   const auto finish = [=](float (&sums)[8], const float (&bias_v)[8], const weft::hopper::Fragment &at) {

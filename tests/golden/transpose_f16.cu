@@ -22,6 +22,9 @@ constexpr int share = tile_j * tile_p;              // elements of a tile
 
 extern "C" __global__ void __launch_bounds__(threads)
 transpose(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
+  static_assert(j == 512, "plan.json: these extents");
+  static_assert(((64 + tile_p - 1) / tile_p) * ((512 + tile_j - 1) / tile_j) * 128 == 1024, "plan.json: 1024 blocks");
+  static_assert(threads == 256, "plan.json: 256 threads a block");
   __shared__ weft::half tile[share + share / pitch * gap];
   const int at_j = blockIdx.x % tiles_j * tile_j;
   const int at_b_h = blockIdx.x / tiles_j;

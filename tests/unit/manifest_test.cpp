@@ -10,6 +10,8 @@
 #include "tests/support/ExampleArtifact.h"
 #include "tests/support/TemporaryTestFolder.h"
 
+#include <set>
+
 #include <sys/stat.h>
 
 using namespace weft;
@@ -117,7 +119,8 @@ TEST_CASE("every member of a plan that a person does not choose is told with wha
   const json plan = toJson(exampleArtifact().plan);
   const std::set<std::string> choices{"device", "target", "placements", "entryPoints", "branches", "order", "buffer", "offset", "knobs", "after", "workspaceBuffer"};
   size_t derived = 0;
-  for (const auto &[place, value] : plan.flatten().items()) {
+  const json flat = plan.flatten();
+  for (const auto &[place, value] : flat.items()) {  // may be empty: what was seen is counted below
     json edited = plan;
     const json::json_pointer pointer(place);
     edited[pointer] = value.is_number() ? json(value.get<double>() + 1) : value.is_boolean() ? json(!value.get<bool>()) : json("forged");

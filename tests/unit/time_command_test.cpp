@@ -54,6 +54,8 @@ public:
     return nlohmann::json::parse(outcome.output);
   }
 
+  void edit(const std::string &file) const { runtime::writeFile(folder / "out" / file, "// tuned by hand\n"); }
+
 private:
   const TemporaryTestFolder folder;
 };
@@ -101,6 +103,19 @@ TEST_CASE("cold calls of the whole go around copies of everything, warm ones sta
   CHECK(cold["eviction"] == "rotation");
   CHECK(cold["sets"] == 2);
   CHECK(time.json("out --rounds 1 --warm")["plans"].at(0)["whole"]["sets"] == 1);
+}
+
+TEST_CASE("the price of a kernel's generated text is not held against the text that was edited") {
+  const Timing time;
+  time.edit("kernels/first.cu");
+  const nlohmann::json kernels = time.json("out --warm --rounds 1")["plans"].at(0)["kernels"];
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0]["timeSource"] == "edited");
+  CHECK(kernels[1]["timeSource"] == "estimated");
+  const std::string text = time("out --warm --rounds 1").output;
+  const std::string row = text.substr(text.find("\nfirst ") + 1, text.find("\nsecond ") - text.find("\nfirst "));
+  CHECK_THAT(row, Catch::Contains(" edited "));
+  CHECK_THAT(text.substr(text.find("\nsecond ")), !Catch::Contains("edited"));
 }
 
 TEST_CASE("what weft-run time refuses") {

@@ -86,7 +86,7 @@ void printNote(const std::string &text) { fmt::print(stderr, "weft: note: {}\n",
 void writeFile(const std::string &path, const std::string &text) {
   if (path == "-") return printResult(text);
   try {
-    runtime::writeFile(path, text);
+    runtime::replaceFile(path, text);
   } catch (const std::system_error &error) {
     throw Error::badInput("cannot write '{}': {}", path, error.code().message());
   }

@@ -2,7 +2,9 @@
 #include "tools/driver/Emission.h"
 
 #include "kernel/Error.h"
+#include "kernel/LaunchCheck.h"
 #include "runtime/Disassembler.h"
+#include "runtime/Includes.h"
 #include "runtime/Sha256.h"
 #include "runtime/Stamps.h"
 #include "tools/driver/Console.h"
@@ -112,10 +114,31 @@ std::string firstLines(const std::string &log, int count) {
   return log.substr(0, end);
 }
 
-std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime::BuildRequest> &requests, bool keepPtx) {
+/// "kernel.cu(44)" -> "out/kernels/NAME.cu:44", "weft/vector.cuh(12)" -> "out/kernels/weft/vector.cuh:12".
+std::string inArtifact(const std::string &log, const std::string &file, const EmittedPlan &emitted, const std::string &folder) {
+  const auto replaced = [](const std::string &text, const std::string &name, const std::string &path) {
+    std::string result;
+    size_t from = 0;
+    for (size_t at = text.find(name + "("); at != text.npos; at = text.find(name + "(", from)) {
+      const size_t open = at + name.size(), close = text.find_first_not_of("0123456789", open + 1);
+      const bool isPlace = (at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ' || text[at - 1] == '"') && close != text.npos && close > open + 1 && text[close] == ')';
+      result += text.substr(from, (isPlace ? at : open) - from);
+      if (isPlace) result += fmt::format("{}:{}", path, text.substr(open + 1, close - open - 1));
+      from = isPlace ? close + 1 : open;
+    }
+    return result + text.substr(from);
+  };
+  const std::filesystem::path root(folder);
+  std::string text = replaced(log, "kernel.cu", (root / file).string());
+  if (const size_t end = text.find("\"kernel.cu\""); end != text.npos) text.replace(end + 1, std::string_view("kernel.cu").size(), (root / file).string());
+  for (const auto &[name, header] : emitted.available) text = replaced(text, name, (root / "kernels" / name).string());
+  return text;
+}
+
+std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime::BuildRequest> &requests, const EmittedPlan &emitted, bool keepPtx) {
   Progress progress;
   runtime::BuildOptions options;
-  options.headers = codegen::deviceHeaders();
+  options.headers = emitted.available;
   options.keepPtx = keepPtx;
   options.progress = [&](size_t done, size_t total, const std::string &name) {
     progress.show(fmt::format("building {}/{} {}", done, total, name));
@@ -127,6 +150,25 @@ std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime
   std::vector<runtime::BuildResult> results = runtime::build(requests, options);
   progress.clear();
   return results;
+}
+
+/// What a person reads of a kernel that does not build. The canonical text was compiled, whose lines are not those of the readable
+/// one; that one says where the same error is in the artifact.
+[[noreturn]] void failBuild(const runtime::Plan &plan, const EmittedPlan &emitted, size_t index, std::string error, const std::string &folder) {
+  const runtime::BuildRequest &request = emitted.requests[index];
+  const std::string &file = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
+  const std::string &readable = emitted.sources.at(file);
+  if (request.text != readable) {
+    runtime::BuildRequest again = request;
+    again.text = readable;
+    again.entry = emitted.readableEntries[index];
+    if (const std::string said = buildShowingProgress({again}, emitted, false).front().error; !said.empty()) error = said;
+  }
+  const bool isLaunch = hasFailedLaunchCheck(error);
+  throw Error::checkFailed("kernel '{}' does not build for {}: {}{}", request.name, request.architecture, firstLines(inArtifact(error, file, emitted, folder), 20),
+                           isLaunch ? "its constants are not what plan.json launches: take them back, or edit the kernel's knobs in plan.json and "
+                                      "let 'weft emit' derive text and launch anew"
+                                    : "");
 }
 
 /// Machine code of every kernel; a note where there is nothing that prints it.
@@ -143,6 +185,7 @@ void addSass(const runtime::Plan &plan, BuiltFiles &files) {
 
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf) {
   EmittedPlan emitted;
+  emitted.available = codegen::deviceHeaders();
   planned.plan.target = architecture;
   for (size_t index = 0; index < planned.kernels.size(); ++index)
     emitOne(planned, index, architecture, notesOf, emitted);
@@ -151,7 +194,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
 
 void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted) {
   runtime::BuildOptions options;
-  options.headers = codegen::deviceHeaders();
+  options.headers = emitted.available;
   std::map<size_t, std::string> hashes;
   for (size_t index = 0; index < emitted.requests.size(); ++index)
     for (const size_t kernel : emitted.kernelsOfRequest[index]) hashes[kernel] = runtime::textHashOf(emitted.requests[index], options);
@@ -162,7 +205,14 @@ void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted) {
   }
 }
 
-BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary) {
+std::map<std::string, std::string> headerFiles(const EmittedPlan &emitted) {
+  std::map<std::string, std::string> files;
+  for (const auto &[source, text] : emitted.sources)
+    for (auto &[name, header] : runtime::includedHeaders(text, emitted.available)) files.emplace("kernels/" + name, std::move(header));
+  return files;
+}
+
+BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary, const std::string &folder) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
   if (nvrtc.library.empty()) {
     if (strict)
@@ -172,13 +222,11 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     summary.skipped = true;
     return {};
   }
-  const std::vector<runtime::BuildResult> results = buildShowingProgress(emitted.requests, keep.keeps("ptx"));
+  const std::vector<runtime::BuildResult> results = buildShowingProgress(emitted.requests, emitted, keep.keeps("ptx"));
   BuiltFiles files;
   for (size_t index = 0; index < results.size(); ++index) {
     const runtime::BuildResult &result = results[index];
-    if (!result.error.empty())
-      throw Error::checkFailed("kernel '{}' does not build for {}: {}", emitted.requests[index].name, emitted.requests[index].architecture,
-                               firstLines(result.error, 20));
+    if (!result.error.empty()) failBuild(plan, emitted, index, result.error, folder);
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
       runtime::PlanKernel &entry = plan.kernels[kernel];
       entry.cubin = runtime::cubinName(result.cubin);

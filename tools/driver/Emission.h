@@ -16,6 +16,7 @@ namespace weft::driver {
 /// Text of every kernel that has one (views and library products have none), with what is needed to build it. Kernels that run in
 /// parts have one text.
 struct EmittedPlan {
+  std::map<std::string, std::string_view> available;  ///< headers that kernels may include, by name; weft's, unless one was edited
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
   std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
   std::vector<std::string> readableEntries;     ///< the extern "C" name in the readable text, per request
@@ -46,9 +47,12 @@ struct BuiltFiles {
   std::map<std::string, std::string> cubins, listings;
 };
 
+/// The headers that the sources of an artifact include: "kernels/weft/NAME.cuh" -> text.
+std::map<std::string, std::string> headerFiles(const EmittedPlan &emitted);
+
 /// Builds all requests, fills registers, spills and cubin names in the plan, returns cubins and the listings to keep. Without NVRTC
 /// the plan notes "cubins: skipped, no NVRTC", or, with `strict`, Error(strictMiss) is thrown. A kernel that does not build
-/// throws Error(checkFailed) with NVRTC's log.
-BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary);
+/// throws Error(checkFailed) with NVRTC's log, in which files and lines are those of the artifact in `folder`; empty: of no folder.
+BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary, const std::string &folder = "");
 
 }  // namespace weft::driver

@@ -2,6 +2,7 @@
 #include "tools/driver/ViolinSvg.h"
 
 #include "kernel/Format.h"
+#include "kernel/PlainText.h"
 
 #include <fmt/format.h>
 
@@ -24,21 +25,8 @@ constexpr const char *style = R"(<style>
 </style>
 )";
 
-std::string escaped(const std::string &text) {
-  std::string result;
-  for (const char c : text)
-    switch (c) {
-    case '&': result += "&amp;"; break;
-    case '<': result += "&lt;"; break;
-    case '>': result += "&gt;"; break;
-    case '"': result += "&quot;"; break;
-    default: result += c;
-    }
-  return result;
-}
-
 std::string textAt(double x, double y, const std::string &text, const char *attributes = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, markup(text));
 }
 
 /// Logarithms of time to pixels.
@@ -94,7 +82,7 @@ std::string countsOf(const Distribution &one) {
 }
 
 std::string violin(const Distribution &one, const Scale &scale, double middle) {
-  std::string text = "<g>\n<title>" + escaped(one.kernel + "\nbest   " + one.best + "\nchosen " + one.chosen) + "</title>\n";
+  std::string text = "<g>\n<title>" + markup(one.kernel + "\nbest   " + one.best + "\nchosen " + one.chosen) + "</title>\n";
   text += textAt(8, middle - 2, one.kernel) + textAt(8, middle + 12, one.subject == one.kernel ? countsOf(one) : one.subject + ", " + countsOf(one), "class=\"note\"");
   text += outline(densityOf(one.seconds), scale, middle);
   const double median = scale.of(quantile(one.seconds, 0.5)), best = scale.of(one.seconds.front());

@@ -47,7 +47,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   BuildSummary build;
   runtime::Artifact artifact;
   if (last >= Phase::build) {
-    BuiltFiles files = buildCubins(planned.plan, emitted, flags.target.strict, flags.keep, build);
+    BuiltFiles files = buildCubins(planned.plan, emitted, flags.target.strict, flags.keep, build, flags.output);
     artifact.cubins = std::move(files.cubins);
     artifact.listings = std::move(files.listings);
   } else {
@@ -62,6 +62,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   artifact.plan = std::move(planned.plan);
   artifact.graph = compilation.materialized(selected.best(), selected.path());
   artifact.sources = emitted.sources;
+  artifact.headers = headerFiles(emitted);
   runtime::writeArtifact(artifact, flags.output, {.everything = flags.overwrite});
   if (json) printResult(summaryJson(artifact.plan, build, flags.output));
   else printResult(selectionLine(selected) + summaryText(artifact.plan, build, flags.output));

@@ -2,6 +2,7 @@
 #include "tools/driver/commands/Emit.h"
 
 #include "kernel/Error.h"
+#include "runtime/Includes.h"
 #include "runtime/Sha256.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
@@ -26,6 +27,24 @@ void refuseEditedGraph(const runtime::Artifact &before, const std::string &folde
                             "compiled anew (weft compile GRAPH.mlir)", folder, file);
 }
 
+constexpr std::string_view kernelsFolder = "kernels/";
+
+/// Headers that a person edited or added stand in place of weft's.
+void keepHeaders(const runtime::Artifact &before, EmittedPlan &emitted, runtime::Artifact &after) {
+  for (const auto &[name, text] : includable(before)) {
+    const std::string file = std::string(kernelsFolder) + name;
+    if (!isEdited(before, file)) continue;
+    after.edited.push_back(file);
+    after.headers[file] = text;  // also one that no kernel includes: it is a person's work
+    if (const auto ours = emitted.available.find(name); ours != emitted.available.end()) after.manifest->files[file] = runtime::sha256(ours->second);
+    emitted.available[name] = text;
+  }
+}
+
+bool includesEdited(const std::string &text, const runtime::Artifact &after, const EmittedPlan &emitted) {
+  return std::ranges::any_of(runtime::includedHeaders(text, emitted.available), [&](const auto &header) { return isEdited(after, std::string(kernelsFolder) + header.first); });
+}
+
 /// Puts hand-edited files back over generated text, and builds exactly them. The manifest goes on naming the generated text.
 void keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::Plan &plan, runtime::Artifact &after) {
   std::vector<std::string> homeless;
@@ -34,21 +53,22 @@ void keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::P
   if (!homeless.empty())
     throw Error::badInput("{} was edited by hand, and with this plan no kernel has such a text; --discard-edits gives it up", fmt::join(homeless, ", "));
   after.manifest.emplace();
+  keepHeaders(before, emitted, after);
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const std::string source = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
-    if (!isEdited(before, source)) continue;
-    const std::string &text = before.sources.at(source);
-    after.edited.push_back(source);
-    after.manifest->files[source] = runtime::sha256(emitted.sources[source]);
-    emitted.sources[source] = text;
-    emitted.requests[index].text = text;
-    emitted.requests[index].entry = emitted.readableEntries[index];
+    if (!isEdited(before, source) && !includesEdited(isEdited(before, source) ? before.sources.at(source) : emitted.sources[source], after, emitted)) continue;
+    if (isEdited(before, source)) {
+      after.edited.push_back(source);
+      after.manifest->files[source] = runtime::sha256(emitted.sources[source]);
+      emitted.sources[source] = emitted.requests[index].text = before.sources.at(source);
+      emitted.requests[index].entry = emitted.readableEntries[index];
+    }
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
-      plan.kernels[kernel].entry = emitted.readableEntries[index];
+      plan.kernels[kernel].entry = emitted.requests[index].entry;
       plan.kernels[kernel].edited = true;
       plan.kernels[kernel].measured = false;
     }
-    plan.notes.push_back(source + " was edited by hand");
+    plan.notes.push_back(source + (isEdited(before, source) ? " was edited by hand" : " includes what was edited by hand"));
   }
   std::ranges::sort(after.edited);
 }
@@ -90,7 +110,7 @@ int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &br
 /// Notes that an earlier build left and this one decides anew.
 void dropOldNotes(std::vector<std::string> &notes) {
   std::erase_if(notes, [](const std::string &note) {
-    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand") || note.find(": stale, its time is of an older ") != std::string::npos;
+    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand") || note.ends_with(" includes what was edited by hand") || note.find(": stale, its time is of an older ") != std::string::npos;
   });
 }
 
@@ -151,19 +171,20 @@ int emitAgain(EmitRequest request, bool json) {
   if (!broken.empty())
     throw Error::badInput("{}/plan.json: {}: weft derives it, and an edit of it is not taken", request.folder, fmt::join(broken, "; "));
   for (const std::string &file : before.edited)
-    if (before.sources.contains(file))
+    if (before.sources.contains(file) || before.headers.contains(file))
       printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
                                      : file + " differs from the generated text; the edit is kept");
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) {
-    BuiltFiles files = buildCubins(planned.plan, emitted, request.target.strict, request.keep, build);
+    BuiltFiles files = buildCubins(planned.plan, emitted, request.target.strict, request.keep, build, request.folder);
     after.cubins = std::move(files.cubins);
     after.listings = std::move(files.listings);
   }
   if (!sameLaunches(before.plan, planned.plan)) planned.plan.measurement.reset();
   after.plan = std::move(planned.plan);
   after.graph = std::move(replanned.graph);
+  after.headers.merge(headerFiles(emitted));
   after.sources = std::move(emitted.sources);
   runtime::writeArtifact(after, output, overwrite);
   if (json) printResult(summaryJson(after.plan, build, output));

@@ -67,7 +67,7 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
     return std::vector<std::string>();
   });
   runtime::BuildOptions options;
-  options.headers = codegen::deviceHeaders();
+  options.headers = emitted.available;
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
   const std::vector<KeyParts> cached = cachedParts();
   Explanation result{.text = "", .json = json::object()};

@@ -142,7 +142,6 @@ int verifyArtifact(const VerifyFlags &flags, bool asJson) {
   if (!artifact.planEdits.empty())
     throw Error::badInput("{}/plan.json: {}: run 'weft emit {}' first, which takes it", flags.folder, describe(artifact.planEdits.front()), flags.folder);
   const Replanned replanned = replan(artifact, *analyticCostModel(findDevice(artifact.plan.device)), flags.folder);
-  for (const std::string &line : runtime::editLines(artifact)) printNote(line);
   const runtime::cuda::Context context(flags.gpu);
   std::vector<KernelVerdict> verdicts;
   {

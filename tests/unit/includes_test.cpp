@@ -1,0 +1,66 @@
+// What kernels may include: however a directive is spelled it is found, and what is not available never reaches the file system.
+#include <catch2/catch.hpp>
+
+#include "runtime/Includes.h"
+
+using namespace weft::runtime;
+
+namespace {
+
+std::string nameIn(const std::string &text) {
+  const std::vector<Include> found = includesOf(text);
+  REQUIRE(found.size() == 1);
+  return found[0].name;
+}
+
+}  // namespace
+
+TEST_CASE("a directive is found in every spelling") {
+  for (const char *text : {"#include \"/etc/passwd\"\n", "  #  include </etc/passwd>", "\t#\tinclude\t\"/etc/passwd\"", "#inc\\\nlude \"/etc/passwd\"\n",
+                           "#inc\\  \nlude \"/etc/passwd\"\n", "#/**/include/* a\nb */\"/etc/passwd\"", "/* x\n*/ #include \"/etc/passwd\"", "%:include \"/etc/passwd\"",
+                           "?\?=include \"/etc/passwd\"", "\?\?=inc?\?/\nlude \"/etc/pas\\\nswd\"", "int x;\r\n#include \"/etc/passwd\"\r\n",
+                           "#if 0\n#include \"/etc/passwd\"\n#endif", "const char *s = R\"(/*\n)\";\n#include \"/etc/passwd\"\n"}) {
+    INFO(text);
+    CHECK(nameIn(text) == "/etc/passwd");
+  }
+  const std::vector<Include> found = includesOf("\n\\\n\n#include \"a\"\n  #import <b>\n");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0] == Include{4, "include", "a"});
+  CHECK(found[1] == Include{5, "import", "b"});
+}
+
+TEST_CASE("what begins no line, or is another word, is no directive") {
+  for (const char *text : {"// #include \"a\"\n", "int x; #include \"a\"", "#included \"a\"", "#pragma unroll", "include \"a\"", ""}) {
+    INFO(text);
+    CHECK(includesOf(text).empty());
+  }
+}
+
+TEST_CASE("headers are followed through headers, and unavailable names become headers that stop the compiler") {
+  const std::map<std::string, std::string_view> available{{"weft/a.cuh", "#include \"weft/b.cuh\"\n#include \"weft/a.cuh\"\n"},
+                                                          {"weft/b.cuh", "#include \"../secret\"\n"},
+                                                          {"weft/c.cuh", ""}};
+  const std::string text = "#include \"weft/a.cuh\"\n#include </etc/passwd>\n";
+  const auto headers = includedHeaders(text, available);
+  CHECK(headers.size() == 2);
+  CHECK((headers.contains("weft/a.cuh") && headers.contains("weft/b.cuh")));
+  const auto refused = refusedHeaders(text, headers);
+  REQUIRE(refused.size() == 2);
+  for (const char *name : {"/etc/passwd", "../secret"}) {
+    INFO(name);
+    REQUIRE(refused.contains(name));
+    CHECK(refused.at(name).starts_with("#error "));
+    CHECK(refusedIn("x(1): " + refused.at(name)) == std::vector<std::string>{name});
+  }
+  CHECK(refusedIn("x(1): error: no such thing").empty());
+}
+
+TEST_CASE("names that only the compiler could compute are refused with their line") {
+  const std::map<std::string, std::string> none;
+  CHECK(includeRefusal("#include \"a\"\n", none).empty());
+  for (const char *text : {"\n#include HEADER\n", "\n#include L\"a\"\n", "\n#include \"a\n", "\n#include_next <a>\n", "\n#embed \"a\"\n"}) {
+    INFO(text);
+    CHECK_THAT(includeRefusal(text, none), Catch::StartsWith("kernel.cu(2): error: #"));
+  }
+  CHECK_THAT(includeRefusal("#include \"weft/a.cuh\"", {{"weft/a.cuh", "#include X\n"}}), Catch::StartsWith("weft/a.cuh(1): error: "));
+}
