@@ -96,7 +96,7 @@ Device parseDevice(std::string_view text, std::string_view where) {
   json parsed;
   try {
     parsed = json::parse(text);
-  } catch (const json::parse_error &error) {
+  } catch (const json::exception &error) {
     throw Error::badInput("{}: not JSON: {}", where, error.what());
   }
   const DeviceReader reader(parsed, where);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -85,22 +86,26 @@ private:
 
   void parseProtocol() {
     const int id = numberWord<int>("protocol's number");
-    if (line.empty() || !profile.protocols.emplace(id, line).second) throw broken("protocol {} is empty or occurs twice", id);
+    checked([&] { checkProtocol(id, line); });
+    if (!profile.protocols.emplace(id, line).second) throw broken("protocol {} occurs twice", id);
   }
 
   void parseKernel() {
     const std::string_view hash = word("kernel's hash");
-    if (!isHash(hash)) throw broken("'{}' is no hash of a kernel", hash);
+    checked([&] { checkKernelHash(hash); });
     const auto [found, isNew] = profile.kernels.try_emplace(std::string(hash));
     if (!isNew) throw broken("kernel {} occurs twice", hash);
     kernel = &found->second;
     kernel->name = line;
   }
 
-  double seconds() {
-    const double value = numberWord<double>("time");
-    if (!(value > 0) || !std::isfinite(value)) throw broken("{} seconds; a time is positive", value);
-    return value;
+  /// Problems that others find, with the place.
+  template <typename Check> void checked(Check &&check) const {
+    try {
+      check();
+    } catch (const Error &error) {
+      throw broken("{}", error.what());
+    }
   }
 
   void parseRow() {
@@ -114,31 +119,23 @@ private:
       row.reason = line.substr(reason + 3);
       line = line.substr(0, reason);
     } else {
-      row.seconds = seconds();
+      row.seconds = numberWord<double>("time");
       if (take("slow ")) {
         row.status = RowStatus::slow;
         row.n = 1;
       } else {
         row.n = numberWord<int64_t>("number of repetitions");
-        if (row.n < 1) throw broken("{} repetitions; at least one is needed", row.n);
         row.spread = numberWord<double>("spread");
-        if (!(row.spread >= 0)) throw broken("a spread of {}; it is at least 0", row.spread);
       }
       parseOrigin(row);
     }
-    try {
-      checkLine(line);
-    } catch (const Error &error) {
-      throw broken("{}", error.what());
-    }
+    checked([&] { checkRow(line, row, profile.protocols); });
     if (!kernel->rows.emplace(line, std::move(row)).second) throw broken("configuration '{}' occurs twice", line);
   }
 
   void parseOrigin(ProfileRow &row) {
     row.protocol = numberWord<int>("protocol");
-    if (!profile.protocols.contains(row.protocol)) throw broken("protocol {} is not in the head of the file", row.protocol);
     row.source = word("source");
-    if (row.source != "-" && !isHash(row.source)) throw broken("'{}' is no hash of a source", row.source);
     row.familyVersion = numberWord<int>("family version");
   }
 
@@ -204,6 +201,29 @@ std::string profileHash(std::string_view text) {
 std::string sourceHash(std::string_view text) { return text.empty() ? "-" : profileHash(withoutLaunchChecks(text)); }
 
 double quantized(double seconds) { return std::stod(fmt::format("{:.2e}", seconds)); }
+
+void checkKernelHash(std::string_view hash) {
+  if (!isHash(hash)) throw Error::badInput("'{}' is no hash of a kernel", hash);
+}
+
+void checkProtocol(int64_t number, std::string_view text) {
+  if (number < 1 || number > std::numeric_limits<int>::max()) throw Error::badInput("protocol {}; they are numbered from 1", number);
+  if (text.empty() || text.find('\n') != std::string_view::npos) throw Error::badInput("protocol {} is no line of text", number);
+}
+
+void checkRow(std::string_view configuration, const ProfileRow &row, const std::map<int, std::string> &protocols) {
+  const bool failed = row.status == RowStatus::failed;
+  if (failed ? row.seconds != 0 : !(row.seconds > 0 && std::isfinite(row.seconds)))
+    throw Error::badInput("{} seconds; a time is positive{}", row.seconds, failed ? ", and a failure has none" : "");
+  if (row.status == RowStatus::measured ? row.n < 1 : row.n < 0) throw Error::badInput("{} repetitions; at least one is needed", row.n);
+  if (!(row.spread >= 0 && std::isfinite(row.spread))) throw Error::badInput("a spread of {}; it is at least 0", row.spread);
+  if (!protocols.contains(row.protocol)) throw Error::badInput("protocol {} is not among those of the profile", row.protocol);
+  if (row.source != "-" && !isHash(row.source)) throw Error::badInput("'{}' is no hash of a source", row.source);
+  if (row.familyVersion < 0) throw Error::badInput("family version {} is negative", row.familyVersion);
+  if (failed == row.reason.empty() || row.reason.find('\n') != std::string::npos)
+    throw Error::badInput("{}", failed ? "a failure without its reason in one line" : "a reason of a failure that is none");
+  checkLine(configuration);
+}
 
 void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration, const ProfileRow &row) {
   const ProfileSubject subject = subjectOf(kernel, configuration);

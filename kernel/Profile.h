@@ -66,6 +66,14 @@ double quantized(double seconds);
 /// profileHash() of the emitted text without its launch checks, "-" for none.
 std::string sourceHash(std::string_view text);
 
+/// What every row satisfies, whether it stands in a text or in a store: a time that is positive and finite, as many repetitions and a spread
+/// as its status has, a protocol and a source that there are, a reason of a failure, a line of a configuration. Throws Error(badInput)
+/// with the problem alone; who reads knows the place.
+void checkRow(std::string_view configuration, const ProfileRow &row, const std::map<int, std::string> &protocols);
+/// The same of a kernel's hash, and of a protocol.
+void checkKernelHash(std::string_view hash);
+void checkProtocol(int64_t number, std::string_view text);
+
 /// Adds a row to the profile under its subject. Throws Error(checkFailed) if it is there already.
 void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration, const ProfileRow &row);
 

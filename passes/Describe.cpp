@@ -12,7 +12,6 @@
 #include <map>
 
 namespace weft {
-namespace {
 
 std::string identifier(llvm::StringRef text) {
   std::string name = text.str();
@@ -24,6 +23,11 @@ std::string identifier(llvm::StringRef text) {
   return name;
 }
 
+namespace {
+
+constexpr std::array entryPointNames = {"forward", "backward", "update"};
+constexpr int noEntryPoint = 3;
+
 /// "y, mean, rstd" names three results.
 std::string nameInLocation(mlir::Location location, unsigned index) {
   auto named = mlir::dyn_cast<mlir::NameLoc>(location);
@@ -32,6 +36,28 @@ std::string nameInLocation(mlir::Location location, unsigned index) {
   llvm::SmallVector<llvm::StringRef> names;
   named.getName().getValue().split(names, ',');
   return index < names.size() ? identifier(names[index].trim()) : "";
+}
+
+/// An op belongs to the first entry point that returns what depends on it: `forward` returns the graph's own results,
+/// `backward` gradients, `update` the next values of parameters.
+llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
+  const auto entryOf = [&](unsigned result) {
+    return graph.getResultAttr(result, updateOfName) ? 2 : graph.getResultAttr(result, gradientOfName) ? 1 : 0;
+  };
+  llvm::DenseMap<mlir::Operation *, int> entries;
+  const auto reach = [&](mlir::Value value, int entry) {
+    if (mlir::Operation *op = value.getDefiningOp())
+      entries[op] = std::min(entries.try_emplace(op, noEntryPoint).first->second, entry);
+  };
+  mlir::Block &body = graph.getBody().front();
+  for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    reach(value, entryOf(static_cast<unsigned>(result)));
+  for (mlir::Operation &op : llvm::reverse(body.without_terminator())) {
+    const int entry = entries.try_emplace(&op, noEntryPoint).first->second;
+    for (mlir::Value operand : op.getOperands())
+      reach(operand, entry);
+  }
+  return entries;
 }
 
 class Describer {
@@ -47,32 +73,14 @@ public:
       tensorOf(argument);
   }
 
-  /// An op belongs to the first entry point that returns what depends on it: `forward` returns the graph's own results,
-  /// `backward` gradients, `update` the next values of parameters.
   void findEntryPoints(GraphOp graph) {
-    const auto entryOf = [&](unsigned result) {
-      return graph.getResultAttr(result, updateOfName) ? 2 : graph.getResultAttr(result, gradientOfName) ? 1 : 0;
-    };
-    constexpr int none = 3;
-    llvm::DenseMap<mlir::Operation *, int> entries;
-    const auto reach = [&](mlir::Value value, int entry) {
-      if (mlir::Operation *op = value.getDefiningOp())
-        entries[op] = std::min(entries.try_emplace(op, none).first->second, entry);
-    };
-    mlir::Block &body = graph.getBody().front();
-    for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-      reach(value, entryOf(static_cast<unsigned>(result)));
+    const llvm::DenseMap<mlir::Operation *, int> entries = entriesOf(graph);
     std::set<int> present;
-    for (mlir::Operation &op : llvm::reverse(body.without_terminator())) {
-      const int entry = entries.try_emplace(&op, none).first->second;
-      if (entry < none)
+    for (const auto &[op, entry] : entries)
+      if (entry < noEntryPoint)
         present.insert(entry);
-      for (mlir::Value operand : op.getOperands())
-        reach(operand, entry);
-    }
-    if (present.size() < 2)
-      return;
-    nameEntryPoints(entries, present, none);
+    if (present.size() >= 2)
+      nameEntryPoints(entries, present);
   }
 
   DescribedOps describe() {
@@ -88,15 +96,14 @@ public:
 
 private:
   /// Numbers the entry points that there are. What nothing returned depends on stays with the ops before it.
-  void nameEntryPoints(const llvm::DenseMap<mlir::Operation *, int> &entries, const std::set<int> &present, int none) {
-    const std::array<std::string, 3> names = {"forward", "backward", "update"};
+  void nameEntryPoints(const llvm::DenseMap<mlir::Operation *, int> &entries, const std::set<int> &present) {
     described.flow.entryPoints.clear();
     for (int entry : present)
-      described.flow.entryPoints.push_back(names[static_cast<size_t>(entry)]);
+      described.flow.entryPoints.emplace_back(entryPointNames[static_cast<size_t>(entry)]);
     int last = 0;
     for (mlir::Operation *op : described.ops) {
       const int entry = entries.lookup(op);
-      const int number = entry == none ? last : static_cast<int>(std::distance(present.begin(), present.find(entry)));
+      const int number = entry == noEntryPoint ? last : static_cast<int>(std::distance(present.begin(), present.find(entry)));
       if (number < last)
         throw Error::badInput("op '{}' of entry point {} stands behind ops of {}; it must stand in front of them", writtenName(op->getResult(0)),
                               described.flow.entryPoints[static_cast<size_t>(number)], described.flow.entryPoints[static_cast<size_t>(last)]);
@@ -248,6 +255,27 @@ std::string writtenName(mlir::Value value) {
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
     return nameInLocation(argument.getLoc(), 0);
   return nameInLocation(value.getDefiningOp()->getLoc(), mlir::cast<mlir::OpResult>(value).getResultNumber());
+}
+
+std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph) {
+  const llvm::DenseMap<mlir::Operation *, int> entries = entriesOf(mlir::cast<GraphOp>(graph));
+  std::set<int> present;
+  for (const auto &[op, entry] : entries)
+    if (entry < noEntryPoint)
+      present.insert(entry);
+  std::map<mlir::Operation *, std::string> names;
+  for (const auto &[op, entry] : entries)
+    names[op] = entry == noEntryPoint ? "" : entryPointNames[present.size() < 2 ? 0 : static_cast<size_t>(entry)];
+  return names;
+}
+
+std::vector<std::string> argumentNames(mlir::Operation *graph) {
+  Describer describer({});
+  describer.addArguments(graph->getRegion(0).front());
+  std::vector<std::string> names;
+  for (const FlowTensor &tensor : describer.describe().flow.tensors)
+    names.push_back(tensor.name);
+  return names;
 }
 
 DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) { return Describer(ops).describe(); }

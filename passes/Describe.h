@@ -5,6 +5,8 @@
 
 #include "mlir/IR/Operation.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace weft {
@@ -20,6 +22,16 @@ DescribedOps describeOps(const std::vector<mlir::Operation *> &ops);
 
 /// All ops of a graph, with every argument as a tensor even where nothing reads it.
 DescribedOps describeGraph(mlir::Operation *graph);
+
+/// The entry point that each op of a graph belongs to, by what the graph returns: the first that returns what depends on the op; "" for what
+/// nothing returned depends on. "forward" for all others where the graph has no other.
+std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph);
+
+/// The names that describeGraph() gives the arguments.
+std::vector<std::string> argumentNames(mlir::Operation *graph);
+
+/// Every other character than letters and digits as "_".
+std::string identifier(llvm::StringRef text);
 
 /// The name a value was written with ("q"), sanitized to a C identifier; "" for numbered values.
 std::string writtenName(mlir::Value value);

@@ -68,7 +68,7 @@ void writeContent(const Artifact &artifact, const fs::path &folder) {
 void checkWritable(const Artifact &artifact) {
   try {
     verify(artifact.plan, planFile);
-    verifyProducts(artifact.plan, planFile);
+    verifyDerived(artifact.plan, planFile);
   } catch (const Error &error) {  // in a file it is bad input, in our own hands a failed check
     throw Error(ErrorKind::checkFailed, error.what());
   }

@@ -189,13 +189,15 @@ LibraryProduct libraryProduct(const PlanLibraryProduct &product);
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
-/// Checks what types cannot: sizes are not negative, indices resolve, layouts are permutations, kernels are in a topological order, nothing is read
-/// before it is written, and what shares memory lives apart (runtime/PlanLives.h). Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact,
-/// where a failure is a bug of the writer.
+/// Checks what types cannot: places are sizes that do not overflow (runtime/PlanPlaces.h), indices resolve, layouts are permutations, kernels are
+/// in a topological order and all of them in entry points, every tensor is written once and read later, and what shares memory lives apart
+/// (runtime/PlanLives.h). Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact, where a failure is a
+/// bug of the writer.
 void verify(const Plan &plan, const std::string &where);
-/// Checks that every library product reads and writes exactly the elements of its tensors. Whoever runs a plan calls it after
-/// verify; a plan whose layouts were edited by hand fails until `weft emit` derives its products anew. Throws Error(badInput).
-void verifyProducts(const Plan &plan, const std::string &where);
+/// Checks what `weft emit` derives of a plan: bytes, strides and the workspace are what extents, orders and placements make, and every library
+/// product reads and writes exactly the elements of its tensors. Whoever runs a plan calls it after verify; a plan whose layouts were
+/// edited by hand fails until it is emitted again. Throws Error(badInput).
+void verifyDerived(const Plan &plan, const std::string &where);
 /// "cubin/HASH.cubin": the name that content has in an artifact (HASH: first 32 digits of its SHA-256).
 std::string cubinName(std::string_view bytes);
 

@@ -42,10 +42,12 @@ PoolOptions poolOptions(const BuildOptions &options) {
 
 struct BuildSession::State {
   explicit State(BuildOptions given) : options(std::move(given)), nvrtc(requireNvrtc()), pool(poolOptions(options)) {
-    if (options.useCache)
-      cache.emplace(cacheFolder(), [this](const std::string &text) {
-        if (options.note) options.note(text);
-      });
+    if (!options.useCache) return;
+    const auto note = [this](const std::string &text) {
+      if (options.note) options.note(text);
+    };
+    if (const auto folder = knownCacheFolder()) cache.emplace(*folder, note);
+    else note(fmt::format("no built kernel is kept: {}", noCacheFolder));
   }
   const BuildOptions options;
   const NvrtcLocation nvrtc;

@@ -99,7 +99,11 @@ struct CacheStatistics {
   int64_t entries = 0, bytes = 0;
   std::filesystem::path folder;
 };
-std::filesystem::path cacheFolder();  ///< $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft
+/// $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft; nothing where none of these variables is set: then nothing is kept.
+std::optional<std::filesystem::path> knownCacheFolder();
+/// The same for who cannot do without: throws Error(badInput).
+std::filesystem::path cacheFolder();
+inline constexpr const char *noCacheFolder = "none of WEFT_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
 CacheStatistics cacheStatistics();
 /// Entries whose content does not match their recorded hash; removes nothing.
 std::vector<std::string> cacheVerify();

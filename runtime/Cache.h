@@ -2,8 +2,9 @@
 //
 // An entry is the folder ROOT/KK/KEY (KK: the first two digits) with kernel.cu, kernel.cubin and meta.json. It appears by
 // renaming a finished folder, so a reader sees all of it or none; of two writers of one key, one wins and both are right.
-// meta.json holds the hash of the cubin; an entry that does not match it is never used. So nothing is flushed to disk:
-// a torn write after a power cut is found like any other damage.
+// meta.json holds a hash of the whole entry and its key; an entry that does not match it, byte for byte, is never used. So nothing is
+// flushed to disk: a torn write after a power cut is found like any other damage. Texts that are remembered by key (ROOT/times/KEY) begin with
+// such a hash, too.
 #pragma once
 
 #include "runtime/Build.h"
@@ -34,6 +35,14 @@ public:
   std::optional<CacheEntry> find(const std::string &key) const;
   /// Never throws for a folder that cannot be written: the first time, it is noted.
   void store(const std::string &key, const CacheEntry &entry);
+
+  /// A text that was remembered by this key; nothing where there is none, or where its file is damaged.
+  std::optional<std::string> recall(const std::string &key) const;
+  /// Keeps a text for recall(). A folder that cannot be written is no error: what is remembered can be found again.
+  void remember(const std::string &key, const std::string &text) const;
+
+  /// The key parts of every entry that is whole.
+  std::vector<std::map<std::string, std::string>> parts() const;
 
   CacheStatistics statistics() const;
   std::vector<std::string> damaged() const;

@@ -22,16 +22,24 @@ void checkFinite(const json &value) {
     throw std::logic_error("a number that is infinite or not a number cannot be written as JSON");
 }
 
+std::string dumped(const json &value) {
+  try {
+    return value.dump();
+  } catch (const json::type_error &) {  // a name of a file, as a rule
+    throw Error::badInput("{} is no UTF-8 text, and JSON holds no other", value.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+}
+
 bool fitsOneLine(const json &array, size_t column) {
   const bool scalars = std::ranges::none_of(array, [](const json &item) { return item.is_structured(); });
-  return scalars && column + array.dump().size() + array.size() <= lineWidth;
+  return scalars && column + dumped(array).size() + array.size() <= lineWidth;
 }
 
 std::string oneLine(const json &array) {
   std::string text = "[";
   for (const json &item : array) {
     checkFinite(item);
-    text += (text.size() > 1 ? ", " : "") + item.dump();
+    text += (text.size() > 1 ? ", " : "") + dumped(item);
   }
   return text + "]";
 }
@@ -40,7 +48,7 @@ std::string oneLine(const json &array) {
 void print(const json &value, size_t indent, size_t column, std::string &out) {
   checkFinite(value);
   if (!value.is_structured() || value.empty()) {
-    out += value.dump();
+    out += dumped(value);
     return;
   }
   if (value.is_array() && fitsOneLine(value, column)) {
@@ -51,7 +59,7 @@ void print(const json &value, size_t indent, size_t column, std::string &out) {
   const std::string margin(indent + 2, ' ');
   bool first = true;
   for (const auto &[name, item] : value.items()) {
-    const std::string label = value.is_array() ? "" : json(name).dump() + ": ";
+    const std::string label = value.is_array() ? "" : dumped(name) + ": ";
     out += (first ? "\n" : ",\n") + margin + label;
     print(item, indent + 2, margin.size() + label.size(), out);
     first = false;
@@ -96,6 +104,9 @@ json parseJson(std::string_view text, const std::string &where) {
     const size_t reason = what.rfind(": ");
     throw Error::badInput("{}:{}: not valid JSON: {}", where, line,
                           reason == what.npos ? what : what.substr(reason + 2));
+  } catch (const json::exception &error) {  // a number beyond all: its text is part of the reason
+    const std::string_view what = error.what();
+    throw Error::badInput("{}: {}", where, what.substr(std::min(what.size(), what.find("] ") + 2)));
   }
 }
 

@@ -1,15 +1,19 @@
-// What a plan must satisfy beyond the types of its members: every index resolves, layouts are permutations, kernels stand
-// in a topological order, nothing is read before it is written, and what shares memory lives apart. The runtime relies on exactly this.
+// What a plan must satisfy beyond the types of its members: every index resolves, places are sizes that do not overflow (PlanPlaces.h),
+// kernels stand in a topological order, every tensor is written once and read later, and what shares memory lives apart. The runtime
+// relies on exactly this.
 #include "runtime/Artifact.h"
 
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
+#include "kernel/ProductMembers.h"
+#include "runtime/CheckedSizes.h"
 #include "runtime/PlanLives.h"
+#include "runtime/PlanPlaces.h"
+#include "runtime/TensorLayout.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 namespace weft::runtime {
@@ -21,16 +25,16 @@ public:
   PlanChecker(const Plan &plan, const std::string &where) : plan(plan), where(where) {}
 
   void run() const {
-    require(plan.workspaceBytes >= 0, "workspaceBytes", fmt::format("{} bytes are less than none", plan.workspaceBytes));
-    for (size_t i = 0; i < plan.tensors.size(); ++i)
-      checkTensor(plan.tensors[i], fmt::format("tensors[{}]", i));
+    checkPlaces(plan, where);
     std::set<std::string> names;
     for (size_t i = 0; i < plan.kernels.size(); ++i) {
       const PlanKernel &kernel = plan.kernels[i];
       const std::string place = fmt::format("kernels[{}] ({})", i, kernel.name);
       require(names.insert(kernel.name).second, place, "the name is taken by an earlier kernel");
+      require(!kernel.name.empty(), place, "it has no name");
       checkKernel(kernel, int(i), place);
     }
+    checkWriters();
     checkDataFlow();
     checkMemory();
     for (const auto &[name, kernels] : plan.entryPoints)
@@ -38,7 +42,7 @@ public:
     checkCut();
   }
 
-  void runProducts() const {
+  void runDerived() const {
     for (size_t i = 0; i < plan.kernels.size(); ++i) {
       if (!plan.kernels[i].library) continue;
       const PlanLibraryProduct &product = *plan.kernels[i].library;
@@ -50,6 +54,11 @@ public:
       checkOperand(product, product.c, types.c, {shape.m, shape.n}, {shape.strideCm, shape.strideCn}, shape.batchStrideC, place);
       if (product.epilogue) checkEpilogue(product, *product.epilogue, place);
     }
+    for (size_t index = 0; index < plan.tensors.size(); ++index)
+      checkDerived(plan.tensors[index], fmt::format("tensors[{}] ({})", index, plan.tensors[index].name));
+    for (size_t index = 0; index < plan.kernels.size(); ++index) checkFamily(plan.kernels[index], fmt::format("kernels[{}] ({})", index, plan.kernels[index].name));
+    const int64_t workspace = PlanMemory(plan).bytes(BufferKind::temporary);
+    require(plan.workspaceBytes == workspace, "workspaceBytes", fmt::format("{} bytes, but its temporaries take {}", plan.workspaceBytes, workspace));
   }
 
 private:
@@ -59,23 +68,24 @@ private:
 
   bool isTensor(int index) const { return index >= 0 && index < int(plan.tensors.size()); }
 
-  void checkTensor(const PlanTensor &tensor, const std::string &index) const {
-    const std::string place = fmt::format("{} ({})", index, tensor.name);
-    const size_t rank = tensor.axes.size();
-    require(tensor.extents.size() == rank && tensor.order.size() == rank && tensor.strides.size() == rank, place,
-            "axes, extents, order and strides differ in length");
-    std::vector<int> sorted = tensor.order, identity(rank);
-    std::ranges::sort(sorted);
-    std::iota(identity.begin(), identity.end(), 0);
-    require(sorted == identity, place, fmt::format("order [{}] is no permutation of its {} dimensions",
-                                                   fmt::join(tensor.order, ", "), rank));
-    require(std::ranges::all_of(tensor.extents, [](int64_t extent) { return extent > 0; }), place,
-            "an extent is not positive");
-    const auto type = parseDType(tensor.dtype);
-    require(type && storedAs(*type) == *type, place, fmt::format("unknown dtype \"{}\"", tensor.dtype));
-    const std::set<std::string> roles{"argument", "parameter", "result", "temporary"};
-    require(roles.contains(tensor.role), place,
-            fmt::format("role \"{}\" is none of {}", tensor.role, fmt::join(roles, ", ")));
+  /// A view launches nothing, and nothing else does so.
+  void checkFamily(const PlanKernel &kernel, const std::string &place) const {
+    if (kernel.knobs.is_object() && kernel.knobs.contains("family"))
+      require(kernel.knobs["family"] == kernel.family, place, fmt::format("its family is {}, but its knobs are of {}", kernel.family, kernel.knobs["family"].dump()));
+    require(isView(kernel) == (kernel.family == familyOf(ViewKnobs{})), place,
+            isView(kernel) ? "it has neither source nor library product, and is no view" : "it is a view, and has a source or a library product");
+  }
+
+  /// What `weft emit` derives of extents and order.
+  void checkDerived(const PlanTensor &tensor, const std::string &place) const {
+    require(tensor.bytes == logicalBytes(tensor), place, fmt::format("{} bytes, but its extents and dtype {} make {}", tensor.bytes, tensor.dtype, logicalBytes(tensor)));
+    int64_t slower = mostBytes + 1;
+    for (const int dimension : tensor.order) {
+      if (tensor.extents[size_t(dimension)] == 1) continue;
+      const int64_t stride = tensor.strides[size_t(dimension)];
+      require(stride < slower, place, fmt::format("strides [{}] are not in the order [{}]", fmt::join(tensor.strides, ", "), fmt::join(tensor.order, ", ")));
+      slower = stride;
+    }
   }
 
   void checkKernel(const PlanKernel &kernel, int index, const std::string &place) const {
@@ -85,11 +95,14 @@ private:
       require(isTensor(tensor), place, fmt::format("output {} is no tensor of the plan", tensor));
     require(kernel.inputLayouts.size() == kernel.inputs.size() && kernel.outputLayouts.size() == kernel.outputs.size(),
             place, "there is not one layout for each input and output");
-    for (const int before : kernel.after)
-      require(before >= 0 && before < index, place,
-              fmt::format("it waits for kernel {}, which does not stand before it", before));
+    for (size_t i = 0; i < kernel.after.size(); ++i) {
+      const int before = kernel.after[i];
+      require(before >= 0 && before < index, place, fmt::format("it waits for kernel {}, which does not stand before it", before));
+      require(i == 0 || kernel.after[i - 1] < before, place, fmt::format("it waits for kernel {} twice, or out of order", before));
+    }
     for (const PlanParameter &parameter : kernel.parameters)
       checkParameter(kernel, parameter, place + ": parameter " + parameter.name);
+    if (!kernel.source.empty()) checkPassed(kernel, place);
     const auto positive = [](int64_t extent) { return extent > 0; };
     require(std::ranges::all_of(kernel.grid, positive) && std::ranges::all_of(kernel.block, positive), place,
             "a launch extent is not positive");
@@ -104,6 +117,8 @@ private:
   void checkLibrary(const PlanKernel &kernel, const PlanLibraryProduct &product, const std::string &place) const {
     require(kernel.source.empty() && kernel.cubin.empty(), place, "a library product has neither source nor cubin");
     require(std::isfinite(product.alpha), place, "alpha is not finite");
+    for (const auto &[name, member] : productMembers)
+      require(product.shape.*member >= 0 && product.shape.*member <= mostBytes, place, fmt::format("{} is {}", name, product.shape.*member));
     const LibraryProduct asked = libraryProduct(product);
     std::vector<int> inputs{product.a, product.b}, outputs{product.c};
     if (product.epilogue) addTensors(*product.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
@@ -153,17 +168,27 @@ private:
     const PlanTensor &tensor = plan.tensors[size_t(index)];
     const std::string_view stored = nameOf(storedAs(type));
     require(tensor.dtype == stored, place, fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, stored));
-    double elements = 1;
-    int64_t last = 0;
-    for (size_t i = 0; i < tensor.extents.size(); ++i) {
-      elements *= double(tensor.extents[i]);
-      last += (tensor.extents[i] - 1) * tensor.strides[i];
-    }
-    const int64_t batch = product.shape.batch;
-    const bool isWhole = double(batch) * double(extents[0]) * double(extents[1]) == elements &&
-                         (batch - 1) * batchStride + (extents[0] - 1) * strides[0] + (extents[1] - 1) * strides[1] == last &&
-                         std::min({batchStride, strides[0], strides[1]}) >= 0;
-    require(isWhole, place, fmt::format("its extents and strides are not those of {}", tensor.name));
+    const std::array<int64_t, 3> all = {product.shape.batch, extents[0], extents[1]}, steps = {batchStride, strides[0], strides[1]};
+    require(std::ranges::min(all) >= 1 && std::ranges::min(steps) >= 0 && isWhole(all, steps, tensor), place,
+            fmt::format("its extents and strides are not those of {}", tensor.name));
+  }
+
+  /// As many elements, and the last in the same place.
+  static bool isWhole(std::span<const int64_t> extents, std::span<const int64_t> strides, const PlanTensor &tensor) {
+    const Checked count = checkedCount(extents), last = checkedLast(extents, strides);
+    return count && last && count == checkedCount(tensor.extents) && last == checkedLast(tensor.extents, tensor.strides);
+  }
+
+  /// A kernel gets the address of everything that it reads and writes.
+  void checkPassed(const PlanKernel &kernel, const std::string &place) const {
+    const auto isPassed = [&](int tensor, bool isInput) {
+      return std::ranges::any_of(kernel.parameters, [&](const PlanParameter &parameter) {
+        return parameter.tensor == tensor && (isInput ? parameter.kind.starts_with("input") : parameter.kind.starts_with("output"));
+      });
+    };
+    for (const bool isInput : {true, false})
+      for (const int tensor : isInput ? kernel.inputs : kernel.outputs)
+        require(isPassed(tensor, isInput), place, fmt::format("no parameter takes its {} '{}'", isInput ? "input" : "output", plan.tensors[size_t(tensor)].name));
   }
 
   void checkParameter(const PlanKernel &kernel, const PlanParameter &parameter, const std::string &place) const {
@@ -189,36 +214,47 @@ private:
     require(storedAs(map.dtype) == parseDType(tensor.dtype), place, fmt::format("its map is of {}, {} of {}", nameOf(map.dtype), tensor.name, tensor.dtype));
     const auto positive = [](int64_t extent) { return extent > 0; };
     require(std::ranges::all_of(map.extents, positive) && std::ranges::all_of(map.box, positive), place, "an extent of its map is not positive");
-    double elements = double(map.extents[0]), tensorElements = 1;
-    int64_t last = map.extents[0] - 1, tensorLast = 0;
-    for (size_t i = 1; i < rank; ++i) {
-      elements *= double(map.extents[i]);
-      last += (map.extents[i] - 1) * map.strides[i - 1];
-      require(map.strides[i - 1] >= 0, place, "a stride of its map is negative");
-    }
-    for (size_t i = 0; i < tensor.extents.size(); ++i) {
-      tensorElements *= double(tensor.extents[i]);
-      tensorLast += (tensor.extents[i] - 1) * tensor.strides[i];
-    }
-    require(elements == tensorElements && last == tensorLast, place, fmt::format("extents and strides of its map are not those of {}", tensor.name));
+    require(std::ranges::all_of(map.strides, [](int64_t stride) { return stride >= 0; }), place, "a stride of its map is negative");
+    std::vector<int64_t> strides = {1};
+    strides.insert(strides.end(), map.strides.begin(), map.strides.end());
+    require(isWhole(map.extents, strides, tensor), place, fmt::format("extents and strides of its map are not those of {}", tensor.name));
   }
 
-  /// A tensor is known once it, or a tensor in the same buffer (a view), has been given or written.
+  /// A tensor has one writer, and what is given has none.
+  void checkWriters() const {
+    std::map<int, size_t> writers;
+    for (size_t i = 0; i < plan.kernels.size(); ++i)
+      for (const int output : plan.kernels[i].outputs) {
+        const PlanTensor &tensor = plan.tensors[size_t(output)];
+        const std::string place = fmt::format("kernels[{}] ({})", i, plan.kernels[i].name);
+        require(tensor.role != "argument" && tensor.role != "parameter", place, fmt::format("it writes '{}', which is given", tensor.name));
+        const auto [writer, isFirst] = writers.try_emplace(output, i);
+        require(isFirst, place, fmt::format("it writes '{}', which {} writes", tensor.name, writer->second == i ? "it" : plan.kernels[writer->second].name));
+      }
+  }
+
+  /// A tensor is known once it, or a tensor that has elements in common with it (a view), has been given or written.
   void checkDataFlow() const {
-    std::set<int> tensors, buffers;
+    std::set<int> tensors;
+    std::map<int, std::vector<int>> byBuffer;
     const auto know = [&](int index) {
-      tensors.insert(index);
-      if (plan.tensors[size_t(index)].buffer >= 0) buffers.insert(plan.tensors[size_t(index)].buffer);
+      if (tensors.insert(index).second) byBuffer[plan.tensors[size_t(index)].buffer].push_back(index);
+    };
+    const auto isKnown = [&](int index) {
+      const PlanTensor &tensor = plan.tensors[size_t(index)];
+      return tensors.contains(index) || std::ranges::any_of(byBuffer[tensor.buffer], [&](int other) { return sharesElements(plan.tensors[size_t(other)], tensor); });
     };
     for (size_t i = 0; i < plan.tensors.size(); ++i)
       if (plan.tensors[i].role == "argument" || plan.tensors[i].role == "parameter") know(int(i));
     for (size_t i = 0; i < plan.kernels.size(); ++i) {
       for (const int input : plan.kernels[i].inputs)
-        require(tensors.contains(input) || buffers.contains(plan.tensors[size_t(input)].buffer),
+        require(isKnown(input),
                 fmt::format("kernels[{}] ({})", i, plan.kernels[i].name),
                 fmt::format("it reads {}, which nothing before it writes", plan.tensors[size_t(input)].name));
       std::ranges::for_each(plan.kernels[i].outputs, know);
     }
+    for (size_t i = 0; i < plan.tensors.size(); ++i)
+      require(plan.tensors[i].role != "result" || isKnown(int(i)), fmt::format("tensors[{}] ({})", i, plan.tensors[i].name), "it is a result, which no kernel writes");
   }
 
   void checkMemory() const {
@@ -240,7 +276,7 @@ private:
     }
   }
 
-  /// Entry points are called one after the other: none uses a kernel of another, and what one leaves for the next lies in memory
+  /// Every kernel belongs to one entry point. They are called one after the other: what one leaves for the next lies in memory
   /// that is there all the time, the workspace or the buffer of a result itself.
   void checkCut() const {
     if (plan.entryPoints.contains(wholeEntryName))
@@ -251,6 +287,9 @@ private:
         const auto [known, isNew] = entryOf.try_emplace(kernel, name);
         require(isNew, "entryPoints." + name, fmt::format("kernel {} belongs to {} already", plan.kernels[size_t(kernel)].name, known->second));
       }
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+      require(entryOf.contains(int(kernel)), "entryPoints", fmt::format("kernel {} ({}) belongs to none", kernel, plan.kernels[kernel].name));
+    for (const auto &[name, kernels] : plan.entryPoints) require(!kernels.empty(), "entryPoints." + name, "it has no kernel");
     if (plan.entryPoints.size() < 2) return;
     std::map<int, std::set<std::string>> users;  // by buffer
     for (const auto &[kernel, name] : entryOf)
@@ -273,6 +312,6 @@ private:
 }  // namespace
 
 void verify(const Plan &plan, const std::string &where) { PlanChecker(plan, where).run(); }
-void verifyProducts(const Plan &plan, const std::string &where) { PlanChecker(plan, where).runProducts(); }
+void verifyDerived(const Plan &plan, const std::string &where) { PlanChecker(plan, where).runDerived(); }
 
 }  // namespace weft::runtime

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <system_error>
 
 namespace weft::runtime {
@@ -57,18 +58,27 @@ struct ProfileStore::Connection {
     }
     sqlite3_busy_timeout(database, busyMilliseconds);
   }
-  ~Connection() { sqlite3_close(database); }
+  ~Connection() {
+    if (isWriter) leaveOneFile();
+    sqlite3_close(database);
+  }
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
   void check(int code) const {
     if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) throw failure(path, code, sqlite3_errmsg(database));
   }
+  /// Without other writers the log is taken in and goes, and who reads later makes none anew. With others it is theirs.
+  void leaveOneFile() const {
+    sqlite3_busy_timeout(database, 0);
+    sqlite3_exec(database, "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
+  }
   void execute(const char *text) const { check(sqlite3_exec(database, text, nullptr, nullptr, nullptr)); }
 
   std::filesystem::path path;
   sqlite3 *database = nullptr;
   std::string device;
+  bool isWriter = false;
 };
 
 namespace {
@@ -110,6 +120,9 @@ public:
     const auto *bytes = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));
     return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement, column))) : "";
   }
+  bool isInteger(int column) const { return sqlite3_column_type(statement, column) == SQLITE_INTEGER; }
+  bool isNumber(int column) const { return isInteger(column) || sqlite3_column_type(statement, column) == SQLITE_FLOAT; }
+  bool isNull(int column) const { return sqlite3_column_type(statement, column) == SQLITE_NULL; }
   int64_t integer(int column) const { return sqlite3_column_int64(statement, column); }
   double number(int column) const { return sqlite3_column_double(statement, column); }
 
@@ -152,6 +165,19 @@ void createSchema(const ProfileStore::Connection &connection, const std::string 
   transaction.commit();
 }
 
+/// Every table with the columns that are read: a file without them is no store of ours, whatever its head says.
+void checkTables(const ProfileStore::Connection &connection) {
+  for (const char *asked : {"SELECT name FROM device", "SELECT number, text FROM protocols", "SELECT hash, name FROM kernels",
+                            "SELECT kernel, configuration, status, seconds, n, spread, protocol, source, family_version, reason FROM rows"}) {
+    sqlite3_stmt *statement = nullptr;
+    const int code = sqlite3_prepare_v2(connection.database, asked, -1, &statement, nullptr);
+    sqlite3_finalize(statement);
+    if (code == SQLITE_ERROR)
+      throw Error::badInput("profile store '{}' lacks what every store has ({}); nothing was written to it", connection.path.string(), sqlite3_errmsg(connection.database));
+    connection.check(code);
+  }
+}
+
 void checkFormat(const ProfileStore::Connection &connection) {
   const std::string name = connection.path.string();
   const int64_t id = pragma(connection, "PRAGMA application_id"), version = pragma(connection, "PRAGMA user_version");
@@ -161,12 +187,31 @@ void checkFormat(const ProfileStore::Connection &connection) {
   Statement integrity(connection, "PRAGMA quick_check(1)");
   if (integrity.step() && integrity.text(0) != "ok")
     throw failure(connection.path, SQLITE_CORRUPT, integrity.text(0));
+  checkTables(connection);
+}
+
+/// An integer of a row, refused where it is none or does not fit: a conversion would make another number of it.
+int64_t integerFrom(const Statement &statement, int column, const char *name, int64_t least, int64_t most) {
+  const int64_t value = statement.integer(column);
+  if (!statement.isInteger(column) || value < least || value > most) throw Error::badInput("{} '{}' is no number from {} to {}", name, statement.text(column), least, most);
+  return value;
+}
+
+double numberFrom(const Statement &statement, int column, const char *name) {
+  if (!statement.isNumber(column)) throw Error::badInput("{} '{}' is no number", name, statement.text(column));
+  return statement.number(column);
 }
 
 ProfileRow rowFrom(const Statement &statement, int column) {
-  return {.status = RowStatus(statement.integer(column)), .seconds = statement.number(column + 1), .n = statement.integer(column + 2),
-          .spread = statement.number(column + 3), .protocol = int(statement.integer(column + 4)), .source = statement.text(column + 5),
-          .familyVersion = int(statement.integer(column + 6)), .reason = statement.text(column + 7)};
+  constexpr int64_t most = std::numeric_limits<int>::max();
+  return {.status = RowStatus(integerFrom(statement, column, "status", int64_t(RowStatus::measured), int64_t(RowStatus::failed))),
+          .seconds = numberFrom(statement, column + 1, "time"),
+          .n = integerFrom(statement, column + 2, "number of repetitions", 0, std::numeric_limits<int64_t>::max()),
+          .spread = numberFrom(statement, column + 3, "spread"),
+          .protocol = int(integerFrom(statement, column + 4, "protocol", 1, most)),
+          .source = statement.text(column + 5),
+          .familyVersion = int(integerFrom(statement, column + 6, "family version", 0, most)),
+          .reason = statement.text(column + 7)};
 }
 
 }  // namespace
@@ -176,10 +221,15 @@ ProfileStore::ProfileStore(const std::filesystem::path &path, Mode mode, const s
   const bool isThere = std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
   if (!isThere && mode == Mode::read) throw Error::badInput("profile store '{}' does not exist or is empty", path.string());
   if (isThere && !isDatabase(path)) throw failure(path, SQLITE_NOTADB, "");
-  connection = std::make_unique<Connection>(path, mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  // Who was killed left a log: it is taken in by whoever opens the store for writing, and closes it.
+  const bool hasLog = std::filesystem::exists(path.string() + "-wal", ignored);
+  connection = std::make_unique<Connection>(path, mode == Mode::read ? (hasLog ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!isThere) createSchema(*connection, device);
   checkFormat(*connection);
-  if (mode == Mode::create) connection->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  if (mode == Mode::create) {
+    connection->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    connection->isWriter = true;
+  }
   Statement name(*connection, "SELECT name FROM device");
   if (!name.step()) throw failure(path, SQLITE_CORRUPT, "it names no device");
   connection->device = name.text(0);
@@ -214,20 +264,32 @@ void ProfileStore::write(const std::vector<StoredRow> &rows, const std::string &
 Profile ProfileStore::read() const {
   Profile profile{.device = connection->device, .protocols = {}, .kernels = {}};
   Statement protocols(*connection, "SELECT number, text FROM protocols ORDER BY number");
-  while (protocols.step()) profile.protocols[int(protocols.integer(0))] = protocols.text(1);
-  Statement rows(*connection, "SELECT kernel, name, configuration, status, seconds, n, spread, protocol, source, family_version, reason "
-                              "FROM rows JOIN kernels ON kernels.hash = rows.kernel ORDER BY kernel, configuration");
-  while (rows.step()) {
-    ProfileKernel &kernel = profile.kernels[rows.text(0)];
-    kernel.name = rows.text(1);
-    const std::string configuration = rows.text(2);
+  const std::string store = connection->path.string();
+  while (protocols.step()) {
     try {
-      checkLine(configuration);
+      const int64_t number = integerFrom(protocols, 0, "number", 1, std::numeric_limits<int>::max());
+      checkProtocol(number, protocols.text(1));
+      profile.protocols[int(number)] = protocols.text(1);
     } catch (const Error &error) {
-      throw Error::badInput("profile store '{}': kernel {} ({}): row '{}': {}; delete it: sqlite3 {} \"DELETE FROM rows WHERE configuration = '{}'\"",
-                            connection->path.string(), kernel.name, rows.text(0), configuration, error.what(), connection->path.string(), configuration);
+      throw Error::badInput("profile store '{}': protocols: {}", store, error.what());
     }
-    kernel.rows.emplace(configuration, rowFrom(rows, 3));
+  }
+  Statement rows(*connection, "SELECT rows.kernel, name, configuration, status, seconds, n, spread, protocol, source, family_version, reason "
+                              "FROM rows LEFT JOIN kernels ON kernels.hash = rows.kernel ORDER BY rows.kernel, configuration");
+  while (rows.step()) {
+    const std::string hash = rows.text(0), configuration = rows.text(2);
+    try {
+      checkKernelHash(hash);
+      if (rows.isNull(1)) throw Error::badInput("its kernel is not among those of the store");
+      const ProfileRow row = rowFrom(rows, 3);
+      checkRow(configuration, row, profile.protocols);
+      ProfileKernel &kernel = profile.kernels[hash];
+      kernel.name = rows.text(1);
+      kernel.rows.emplace(configuration, row);
+    } catch (const Error &error) {
+      throw Error::badInput("profile store '{}': kernel {} ({}): row '{}': {}; delete it: sqlite3 {} \"DELETE FROM rows WHERE configuration = '{}'\"", store,
+                            rows.text(1), hash, configuration, error.what(), store, configuration);
+    }
   }
   return profile;
 }

@@ -8,6 +8,7 @@
 #include "runtime/JsonText.h"
 #include "runtime/RandomInputs.h"
 #include "runtime/Safetensors.h"
+#include "runtime/Streams.h"
 #include "runtime/TrainCommand.h"
 
 #include <cmath>
@@ -24,16 +25,16 @@ std::string launchOf(const PlanKernel &kernel) {
 }
 
 void printTable(const Plan &plan) {
-  fmt::print("{} ({}), {} kernels for {}\n", plan.model, plan.dtype, plan.kernels.size(), plan.target);
-  fmt::print("{:>3}  {:<36} {:<18} {:>24} {:>9} {:>5} {:>6}  {}\n", "#", "kernel", "family", "grid x block", "time us", "regs",
+  printOut("{} ({}), {} kernels for {}\n", plan.model, plan.dtype, plan.kernels.size(), plan.target);
+  printOut("{:>3}  {:<36} {:<18} {:>24} {:>9} {:>5} {:>6}  {}\n", "#", "kernel", "family", "grid x block", "time us", "regs",
              "spills", "after");
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
-    fmt::print("{:>3}  {:<36} {:<18} {:>24} {:>9.2f} {:>5} {:>6}  {}\n", i, kernel.name, kernel.family, launchOf(kernel),
+    printOut("{:>3}  {:<36} {:<18} {:>24} {:>9.2f} {:>5} {:>6}  {}\n", i, kernel.name, kernel.family, launchOf(kernel),
                1e6 * kernel.seconds, kernel.registers, kernel.spillBytes, fmt::join(kernel.after, ","));
   }
   for (const auto &[name, kernels] : plan.entryPoints)
-    fmt::print("entry point {}: {} kernels\n", name, kernels.size());
+    printOut("entry point {}: {} kernels\n", name, kernels.size());
 }
 
 nlohmann::json listing(const Plan &plan) {
@@ -53,9 +54,9 @@ nlohmann::json listing(const Plan &plan) {
 }
 
 int check(const Plan &plan, bool json) {
-  if (json) fmt::print("{}", prettyText(listing(plan)));
+  if (json) printOut("{}", prettyText(listing(plan)));
   else printTable(plan);
-  if (!json) fmt::print("checked: files, hashes, parameters and order agree with the plan\n");
+  if (!json) printOut("checked: files, hashes, parameters and order agree with the plan\n");
   return 0;
 }
 
@@ -73,7 +74,7 @@ public:
                               {"maximum", finiteOrNull(summary.maximum)}, {"mean", finiteOrNull(summary.mean)},
                               {"notNumbers", summary.notNumbers}, {"infinities", summary.infinities}};
     else
-      fmt::print("{} {} [{}]: min {:.6g} max {:.6g} mean {:.6g}, {} NaN, {} infinite\n", tensor.name, tensor.dtype,
+      printOut("{} {} [{}]: min {:.6g} max {:.6g} mean {:.6g}, {} NaN, {} infinite\n", tensor.name, tensor.dtype,
                  fmt::join(tensor.extents, ", "), summary.minimum, summary.maximum, summary.mean, summary.notNumbers, summary.infinities);
   }
 
@@ -93,11 +94,11 @@ public:
         report(request.json) {}
 
   int run() {
-    for (const std::string &warning : executor.warnings()) fmt::print(stderr, "weft: warning: {}\n", warning);
+    for (const std::string &warning : executor.warnings()) say(fmt::format("weft: warning: {}\n", warning));
     if (request.kernel.empty()) runEntry();
     else runKernel();
     if (request.json)
-      fmt::print("{}", prettyText({{"model", executor.plan().model},
+      printOut("{}", prettyText({{"model", executor.plan().model},
                                    {"gpu", context.gpu().name},
                                    {"deviceBytes", executor.deviceBytes()},
                                    {"launches", request.repeat},
@@ -164,7 +165,7 @@ private:
   void announce(const std::string &what) const {
     if (request.json) return;
     const std::string inputs = request.inputs.empty() ? fmt::format("random with seed {}", request.seed) : "of " + request.inputs;
-    fmt::print("{} ({}), {} on {}: {} launch{}, inputs {}, {} on the GPU\n", executor.plan().model, executor.plan().dtype, what,
+    printOut("{} ({}), {} on {}: {} launch{}, inputs {}, {} on the GPU\n", executor.plan().model, executor.plan().dtype, what,
                context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs, formatBytes(executor.deviceBytes()));
   }
 
@@ -200,7 +201,7 @@ int runArtifact(const RunRequest &request) {
   if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);
   Artifact artifact = readArtifact(request.folder);
   setBranches(artifact.plan, request.branches);
-  verifyProducts(artifact.plan, request.folder + "/plan.json");
+  verifyDerived(artifact.plan, request.folder + "/plan.json");
   if (request.check) return check(artifact.plan, request.json);
   return ArtifactRun(request, std::move(artifact)).run();
 }

@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "runtime/Executor.h"
+#include "runtime/Streams.h"
 
 #include <cstdio>
 #include <map>
@@ -15,11 +16,16 @@ using namespace weft::runtime;
 struct weft_artifact {
   weft_artifact(const std::string &folder, const cuda::Context &context)
       : context(context),
-        executor(readArtifact(folder), context, {.ownExternals = false, .folder = folder, .onHang = [](const std::string &text) {
+        executor(readRunnable(folder), context, {.ownExternals = false, .folder = folder, .onHang = [](const std::string &text) {
                                                    throw Error::checkFailed("{}", text);
                                                  }}) {
-    for (const std::string &warning : executor.warnings()) fmt::print(stderr, "weft: warning: {}\n", warning);
+    for (const std::string &warning : executor.warnings()) say(fmt::format("weft: warning: {}\n", warning));
     for (const std::string &name : executor.parameters()) parameters.push_back(&executor.parameter(name));
+  }
+  static Artifact readRunnable(const std::string &folder) {
+    Artifact artifact = readArtifact(folder);
+    verifyDerived(artifact.plan, folder + "/plan.json");
+    return artifact;
   }
   const cuda::Context &context;
   Executor executor;
@@ -43,12 +49,10 @@ int guarded(Action &&action) {
   try {
     action();
     return 0;
-  } catch (const Error &error) {
-    lastError = error.what();
-    return int(error.kind);
-  } catch (const std::exception &error) {
-    lastError = error.what();
-    return int(ErrorKind::checkFailed);
+  } catch (...) {
+    Failure failure = failureOf(std::current_exception());
+    lastError = std::move(failure.message);
+    return int(failure.kind);
   }
 }
 

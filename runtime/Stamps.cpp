@@ -64,14 +64,19 @@ const Stamps &shippedStamps() {
   return stamps;
 }
 
-std::filesystem::path machineStampsFile() { return cacheFolder() / "verified.txt"; }
+std::filesystem::path machineStampsFile() {
+  const auto folder = knownCacheFolder();
+  return folder ? *folder / "verified.txt" : "";
+}
 
 Stamps readStamps(const std::filesystem::path &file) {
-  if (!std::filesystem::exists(file)) return {};
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return {};
   return parseStamps(readFile(file), file.string());
 }
 
 void addStamps(const Stamps &stamps, const std::filesystem::path &file) {
+  if (file.empty()) throw Error::badInput("verified kernels cannot be remembered: {}", noCacheFolder);
   try {
     const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
     std::filesystem::create_directories(folder);

@@ -7,6 +7,7 @@
 #include "runtime/JsonText.h"
 #include "runtime/PlanBranches.h"
 #include "runtime/ReferenceCopy.h"
+#include "runtime/Streams.h"
 #include "runtime/TimePlan.h"
 
 #include <algorithm>
@@ -177,7 +178,10 @@ int timeArtifact(const TimeRequest &request) {
   check(request);
   std::vector<Artifact> artifacts{readArtifact(request.folder)};
   if (!request.against.empty()) artifacts.push_back(readArtifact(request.against));
-  for (Artifact &artifact : artifacts) setBranches(artifact.plan, request.branches);
+  for (Artifact &artifact : artifacts) {
+    setBranches(artifact.plan, request.branches);
+    verifyDerived(artifact.plan, (&artifact == &artifacts.front() ? request.folder : request.against) + "/plan.json");
+  }
   const cuda::Context context(request.gpu);
   const GpuMonitor monitor(context.gpu().uuid);
   std::vector<std::unique_ptr<TimedPlan>> plans;
@@ -204,7 +208,7 @@ int timeArtifact(const TimeRequest &request) {
     text += fmt::format("\n{} is {} as fast as {} ({:.3f} to {:.3f} in the middle 80% of {} rounds)\n", request.folder, times(ratio.median), request.against,
                         ratio.p10, ratio.p90, ratio.n);
   }
-  fmt::print("{}", request.json ? prettyText(report) : text);
+  printOut("{}", request.json ? prettyText(report) : text);
   return 0;
 }
 

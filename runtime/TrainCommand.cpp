@@ -10,6 +10,7 @@
 #include "runtime/Files.h"
 #include "runtime/JsonText.h"
 #include "runtime/RandomInputs.h"
+#include "runtime/Streams.h"
 #include "runtime/TextBatches.h"
 #include "runtime/TrainingState.h"
 
@@ -91,7 +92,7 @@ public:
   }
 
   int run() {
-    for (const std::string &warning : executor.warnings()) fmt::print(stderr, "weft: warning: {}\n", warning);
+    for (const std::string &warning : executor.warnings()) say(fmt::format("weft: warning: {}\n", warning));
     const InterruptGuard guard;
     executor.poison();
     upload();
@@ -102,8 +103,8 @@ public:
       if (request.saveEvery > 0 && state.step % request.saveEvery == 0) save();
     }
     save();
-    if (request.json) fmt::print("{}", prettyText(report()));
-    else if (interrupted) fmt::print("interrupted after step {}\n", state.step);
+    if (request.json) printOut("{}", prettyText(report()));
+    else if (interrupted) printOut("interrupted after step {}\n", state.step);
     return interrupted ? interruptedExitCode : 0;
   }
 
@@ -131,7 +132,7 @@ private:
     if (!std::isfinite(value)) fail(value);
     isSwapped = !isSwapped;
     losses.push_back(value);
-    if (!request.json) fmt::print("step {} loss {:.9g}\n", state.step, value);
+    if (!request.json) printOut("step {} loss {:.9g}\n", state.step, value);
     ++state.step;
   }
 
@@ -232,7 +233,7 @@ private:
 
   void announce() const {
     if (request.json) return;
-    fmt::print("{} ({}) on {}: {} steps from step {}, seed {}, rate {}, {} on the GPU\n", plan().model, plan().dtype, context.gpu().name,
+    printOut("{} ({}) on {}: {} steps from step {}, seed {}, rate {}, {} on the GPU\n", plan().model, plan().dtype, context.gpu().name,
                request.steps, state.step, state.seed, request.learningRate, formatBytes(executor.deviceBytes()));
   }
   nlohmann::json report() const {
@@ -263,7 +264,7 @@ int trainArtifact(const TrainRequest &request) {
     throw Error::badInput("--weight-decay {}: a finite number, at least 0", request.weightDecay);
   Artifact artifact = readArtifact(request.folder);
   setBranches(artifact.plan, request.branches);
-  verifyProducts(artifact.plan, request.folder + "/plan.json");
+  verifyDerived(artifact.plan, request.folder + "/plan.json");
   if (request.steps > 0) return TrainingRun(request, std::move(artifact)).run();
   if (request.state.empty()) throw Error::badInput("--steps 0 writes the state that training starts from; name its file with --state");
   writeState(artifact.plan, startOf(request, artifact.plan), request.state);

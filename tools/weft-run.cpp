@@ -2,11 +2,12 @@
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/RunCommand.h"
+#include "runtime/Streams.h"
 #include "runtime/TimeCommand.h"
 
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
+#include <exception>
 #include <string_view>
 
 using namespace weft;
@@ -36,12 +37,15 @@ int dispatch(int argumentCount, char **arguments) {
 }  // namespace
 
 int main(int argumentCount, char **arguments) {
+  runtime::prepareStreams();
   if (const auto code = runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
   try {
-    return dispatch(argumentCount, arguments);
-  } catch (const Error &error) {
-    std::fflush(stdout);
-    fmt::print(stderr, "weft-run: {}\n", error.what());
-    return int(error.kind);
+    const int code = dispatch(argumentCount, arguments);
+    runtime::finishOutput();
+    return code;
+  } catch (...) {
+    const runtime::Failure failure = runtime::failureOf(std::current_exception());
+    runtime::say("weft-run: " + failure.message + "\n");
+    return int(failure.kind);
   }
 }

@@ -36,8 +36,9 @@ inline runtime::Artifact exampleArtifact() {
   plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1), tensorOf("y", "result", 2)};
   plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
   plan.kernels[1].after = {0};
+  plan.kernels[1].bytesMoved = int64_t(3) << 40;  // more than 32 bits
   plan.entryPoints = {{"forward", {0, 1}}};
-  plan.workspaceBytes = int64_t(3) << 40;
+  plan.workspaceBytes = 1024;
   artifact.graph = "module {}\n";
   artifact.cubins[runtime::cubinName("binary")] = "binary";
   for (runtime::PlanKernel &kernel : plan.kernels) {

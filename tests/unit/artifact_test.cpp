@@ -10,6 +10,7 @@
 #include "tests/support/TemporaryTestFolder.h"
 
 #include <csignal>
+#include <limits>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,7 +181,8 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("waits for itself") { plan.kernels[1].after = {1}, expected = "waits for kernel 1"; }
   SECTION("read without waiting") { plan.kernels[1].after.clear(), expected = "(second): it shares buffer 1 with first, but does not wait"; }
   SECTION("written while read") {
-    plan.kernels.push_back(kernelOf("third", 2, 1));
+    plan.tensors.push_back(tensorOf("again", "temporary", 1));
+    plan.kernels.push_back(kernelOf("third", 2, 3));
     plan.kernels[2].after = {0};
     expected = "(third): it shares buffer";
   }
@@ -193,15 +195,77 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("same name") { plan.kernels[1].name = "first", expected = "taken"; }
   SECTION("entry point order") { plan.entryPoints["forward"] = {1, 0}, expected = "entryPoints.forward"; }
   SECTION("entry point range") { plan.entryPoints["forward"] = {0, 7}, expected = "7 is no kernel"; }
+  SECTION("entry point without a kernel of the plan") { plan.entryPoints["forward"] = {0}, expected = "kernel 1 (second) belongs to none"; }
+  SECTION("kernel twice in an entry point") { plan.entryPoints["forward"] = {0, 1, 1}, expected = "kernel 1 does not stand after kernel 1"; }
+  SECTION("written twice") { plan.kernels[1].outputs = {1}, plan.kernels[1].parameters[1].tensor = 1, expected = "(second): it writes 't', which first writes"; }
+  SECTION("result that nothing writes") {
+    plan.kernels.pop_back();
+    plan.entryPoints["forward"] = {0};
+    expected = "tensors[2] (y): it is a result, which no kernel writes";
+  }
+  SECTION("address that is not passed") { plan.kernels[0].parameters.erase(plan.kernels[0].parameters.begin()), expected = "no parameter takes its input 'x'"; }
+  SECTION("offset before the buffer") { plan.tensors[0].offset = -256, expected = "tensors[0] (x): offset -256"; }
+  SECTION("offset that overflows") { plan.tensors[0].offset = std::numeric_limits<int64_t>::max() - 255, expected = "tensors[0] (x): from offset"; }
+  SECTION("extents that overflow") { plan.tensors[1].extents = {int64_t(1) << 32, int64_t(1) << 32}, expected = "tensors[1] (t): strides"; }
+  SECTION("stride that overflows") { plan.tensors[1].strides = {1, std::numeric_limits<int64_t>::max()}, expected = "tensors[1] (t): stride"; }
+  SECTION("negative stride") { plan.tensors[1].strides = {1, -8}, expected = "tensors[1] (t): stride -8 is negative"; }
+  SECTION("two elements in one place") { plan.tensors[1].strides = {1, 4}, expected = "put two of its elements in one place"; }
+  SECTION("buffer beyond all") { plan.tensors[1].buffer = std::numeric_limits<int>::max(), expected = "tensors[1] (t): nothing lies in buffer"; }
+  SECTION("placement that overflows") {
+    plan.placements = {{.buffer = 1, .offset = std::numeric_limits<int64_t>::max() - 255}};
+    expected = "placements[0]: offset 9223372036854775552 of buffer 1 lies beyond any memory";
+  }
+  SECTION("workspace of a tensor") { plan.kernels[1].workspaceBuffer = 1, expected = "(second): its workspaceBuffer 1 holds 't'"; }
+  SECTION("argument over argument") {
+    plan.tensors.push_back(tensorOf("other", "argument", 0));
+    expected = "argument 'x' and argument 'other' share buffer 0";
+  }
+  SECTION("parameter over parameter") {
+    plan.tensors.push_back(tensorOf("gamma", "parameter", 3));
+    plan.tensors.push_back(tensorOf("beta", "parameter", 3));
+    plan.tensors.back().offset = 511;
+    expected = "tensors[4] (beta): parameters 'gamma' and 'beta' share memory of buffer 3";
+  }
   SECTION("empty grid") { plan.kernels[1].grid[1] = 0, expected = "not positive"; }
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
              Catch::StartsWith("p: ") && Catch::Contains(expected));
 }
 
+TEST_CASE("parameters are packed beside each other, also in turns") {
+  Plan plan = exampleArtifact().plan;
+  plan.tensors.push_back(tensorOf("gamma", "parameter", 3));
+  plan.tensors.push_back(tensorOf("beta", "parameter", 3));
+  SECTION("one behind the other") { plan.tensors[4].offset = 512; }
+  SECTION("row after row") {
+    plan.tensors[3].strides = plan.tensors[4].strides = {1, 16};
+    plan.tensors[4].offset = 8;
+  }
+  SECTION("element after element") {
+    plan.tensors[3].strides = plan.tensors[4].strides = {2, 16};
+    plan.tensors[4].offset = 1;
+  }
+  CHECK_NOTHROW(verify(plan, "p"));
+}
+
+TEST_CASE("what emission derives must stand in a plan that runs") {
+  Plan plan = exampleArtifact().plan;
+  REQUIRE_NOTHROW(verifyDerived(plan, "p"));
+  std::string expected;
+  SECTION("bytes") { plan.tensors[0].bytes = 7, expected = "tensors[0] (x): 7 bytes"; }
+  SECTION("order") { plan.tensors[1].order = {0, 1}, expected = "tensors[1] (t): strides [1, 8] are not in the order [0, 1]"; }
+  SECTION("workspace") { plan.workspaceBytes = 512, expected = "workspaceBytes: 512 bytes, but its temporaries take 1024"; }
+  SECTION("view") { plan.kernels[0].source.clear(), expected = "kernels[0] (first): it has neither source nor library product"; }
+  SECTION("family") { plan.kernels[0].knobs["family"] = "view", expected = "kernels[0] (first): its family is loop"; }
+  REQUIRE_NOTHROW(verify(plan, "p"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verifyDerived(plan, "p"); }), Catch::StartsWith("p: ") && Catch::Contains(expected));
+}
+
 TEST_CASE("waiting through others is waiting") {
   Plan plan = exampleArtifact().plan;
-  plan.kernels.push_back(kernelOf("third", 2, 1));  // writes again what "second" has read and "first" had written
+  plan.tensors.push_back(tensorOf("again", "temporary", 1));
+  plan.kernels.push_back(kernelOf("third", 2, 3));  // writes where "second" has read and "first" had written
   plan.kernels[2].after = {1};
+  plan.entryPoints["forward"].push_back(2);
   CHECK_NOTHROW(verify(plan, "p"));
 }
 

@@ -108,3 +108,81 @@ TEST_CASE_METHOD(Fixture, "a cache that does not exist is empty") {
   CHECK(cache.damaged().empty());
   CHECK(cache.collect(0) == 0);
 }
+
+TEST_CASE_METHOD(Fixture, "any flipped byte of an entry is a miss, which the next store replaces, and verify sees each") {
+  const std::string key = store("one");
+  size_t flips = 0;
+  for (const char *file : {"kernel.cubin", "kernel.cu", "meta.json"}) {
+    const fs::path path = cache.folderOf(key) / file;
+    const std::string whole = readFile(path);
+    for (size_t at = 0; at < whole.size(); ++at) {
+      std::string flipped = whole;
+      flipped[at] ^= 1;
+      writeFile(path, flipped, Durability::cached);
+      INFO(file << " at " << at);
+      CHECK(cache.damaged().size() == 1);
+      CHECK_FALSE(cache.find(key).has_value());
+      CHECK_FALSE(fs::exists(cache.folderOf(key)));
+      store("one");
+      CHECK(readFile(path) == whole);
+      ++flips;
+    }
+  }
+  CHECK(flips > 200);
+  CHECK(cache.find(key) == entryOf("one"));
+  CHECK(cache.damaged().empty());
+}
+
+TEST_CASE_METHOD(Fixture, "an entry whose log, entry or parts were exchanged for another's is refused") {
+  const std::string one = store("one"), two = store("two");
+  const std::string meta = readFile(cache.folderOf(two) / "meta.json");
+  std::string adopted = meta;
+  for (size_t at; (at = adopted.find(two)) != adopted.npos;) adopted.replace(at, two.size(), one);
+  writeFile(cache.folderOf(one) / "meta.json", adopted);
+  CHECK_FALSE(cache.find(one).has_value());
+  CHECK(cache.find(two) == entryOf("two"));
+}
+
+TEST_CASE_METHOD(Fixture, "an entry in the folder of other keys is damage") {
+  const std::string one = store("one");
+  const std::string other = one.substr(0, 2) == "00" ? "01" : "00";
+  fs::create_directories(folder / "cache" / other);
+  fs::copy(cache.folderOf(one), folder / "cache" / other / one);
+  REQUIRE(cache.damaged().size() == 1);
+  CHECK(cache.damaged().front().find("folder of other keys") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "an entry of an older weft is built again without a word") {
+  const std::string key = store("one");
+  writeFile(cache.folderOf(key) / "meta.json", R"({"key": ")" + key + R"(", "entry": "one", "log": "", "parts": {}, "sha256": {"kernel.cu": "0", "kernel.cubin": "0"}})");
+  CHECK_FALSE(cache.find(key).has_value());
+  CHECK(notes.empty());
+  store("one");
+  CHECK(cache.find(key) == entryOf("one"));
+}
+
+TEST_CASE_METHOD(Fixture, "a remembered text is recalled by its key alone, and a damaged one is forgotten") {
+  const std::string key = sha256("question"), other = sha256("other question");
+  CHECK_FALSE(cache.recall(key).has_value());
+  cache.remember(key, R"({"fused": 1e-05})");
+  CHECK(cache.recall(key) == R"({"fused": 1e-05})");
+  CHECK(cache.statistics().entries == 0);
+  const fs::path file = folder / "cache/times" / key;
+  const std::string whole = readFile(file);
+  writeFile(folder / "cache/times" / other, whole);
+  CHECK_FALSE(cache.recall(other).has_value());
+  CHECK(cache.damaged().size() == 1);
+  fs::remove(folder / "cache/times" / other);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string flipped = whole;
+    flipped[at] ^= 1;
+    writeFile(file, flipped, Durability::cached);
+    INFO(at);
+    CHECK_FALSE(cache.recall(key).has_value());
+    CHECK(cache.damaged().size() == 1);
+  }
+  writeFile(file, whole.substr(0, whole.size() / 2));
+  CHECK_FALSE(cache.recall(key).has_value());
+  cache.remember(key, "anew");
+  CHECK(cache.recall(key) == "anew");
+}

@@ -141,6 +141,7 @@ Artifact twoPaths() {
   plan.kernels[2].after = {1};
   plan.kernels[3].inputs = {3, 1};
   plan.kernels[3].inputLayouts = {"ib", "ib"};
+  plan.kernels[3].parameters.push_back({.kind = "input", .name = "a", .type = "const half *", .tensor = 1});  // waited for, and not copied
   plan.kernels[3].after = {0, 2};
   plan.entryPoints = {{"forward", {0, 1, 2, 3}}};
   std::string cubin;
@@ -163,6 +164,7 @@ TEST_CASE("a graph with branches waits for what it must wait for, and no more") 
     artifact.plan.tensors[4].buffer = 3;
     artifact.plan.kernels[3].inputs = {3};
     artifact.plan.kernels[3].inputLayouts = {"ib"};
+    artifact.plan.kernels[3].parameters.pop_back();
     artifact.plan.kernels[3].after = {2};
     artifact.plan.kernels[2].after = {0, 1};
   }

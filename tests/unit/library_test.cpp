@@ -276,6 +276,7 @@ runtime::Plan planOfProduct() {
   kernel.library = {.a = 0, .b = 1, .c = 2, .dtype = "f16", .alpha = 0.5,
                     .shape = {.m = 4, .n = 6, .k = 8, .strideAm = 8, .strideAk = 1, .strideBk = 6, .strideBn = 1, .strideCm = 6, .strideCn = 1}};
   plan.kernels = {kernel};
+  plan.entryPoints = {{"forward", {0}}};
   return plan;
 }
 
@@ -285,7 +286,7 @@ TEST_CASE("a plan keeps its library products") {
   const runtime::Plan plan = planOfProduct();
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
-  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
   CHECK(!runtime::isView(plan.kernels[0]));
   CHECK(runtime::libraryKnobs(plan.kernels[0]) == LibraryKnobs{});
   CHECK(runtime::libraryProduct(*plan.kernels[0].library).dtype == DType::f16);
@@ -309,11 +310,11 @@ TEST_CASE("a plan's library product of 8-bit floats names the types of its opera
                                     .strideCm = 8, .strideCn = 1};
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
-  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
   CHECK(runtime::libraryProduct(*plan.kernels[0].library).types() == ProductTypes{DType::f8e4m3, DType::f8e5m2, DType::f16});
   runtime::Plan exchanged = plan;
   std::swap(exchanged.tensors[0].dtype, exchanged.tensors[1].dtype);
-  CHECK_THROWS_WITH(runtime::verifyProducts(exchanged, "plan.json"), Catch::Contains("x is f8e5m2, not f8e4m3"));
+  CHECK_THROWS_WITH(runtime::verifyDerived(exchanged, "plan.json"), Catch::Contains("x is f8e5m2, not f8e4m3"));
   exchanged.kernels[0].library->dtype = "f8e5m2,f16->f16";
   CHECK_THROWS_WITH(runtime::verify(exchanged, "plan.json"), Catch::Contains("takes two of its own type, or two of 8 bits"));
 }
@@ -327,11 +328,11 @@ TEST_CASE("a plan's library product that reads tf32 is of f32 tensors; no tensor
   plan.kernels[0].library->dtype = "tf32,tf32->f32";
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
-  CHECK_NOTHROW(runtime::verifyProducts(plan, "plan.json"));
+  CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
   CHECK(runtime::libraryProduct(*plan.kernels[0].library).types().areTf32());
   runtime::Plan half = plan;
   half.tensors[0].dtype = "f16";
-  CHECK_THROWS_WITH(runtime::verifyProducts(half, "plan.json"), Catch::Contains("is f16, not f32"));
+  CHECK_THROWS_WITH(runtime::verifyDerived(half, "plan.json"), Catch::Contains("is f16, not f32"));
   runtime::Plan named = plan;
   named.tensors[0].dtype = "tf32";
   CHECK_THROWS_WITH(runtime::verify(named, "plan.json"), Catch::Contains("unknown dtype \"tf32\""));
@@ -351,7 +352,7 @@ TEST_CASE("plans with broken library products are refused by name") {
     return std::string();
   };
   const auto verify = [](const runtime::Plan &plan, const std::string &where) { runtime::verify(plan, where); };
-  const auto products = [](const runtime::Plan &plan, const std::string &where) { runtime::verifyProducts(plan, where); };
+  const auto products = [](const runtime::Plan &plan, const std::string &where) { runtime::verifyDerived(plan, where); };
   CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->a = 2; }, verify), Catch::Contains("a, b and c"));
   CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->dtype = "f128"; }, verify), Catch::Contains("f128"));
   CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->alpha = NAN; }, verify), Catch::Contains("alpha"));

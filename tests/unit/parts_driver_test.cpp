@@ -41,6 +41,8 @@ public:
   int64_t finish() {
     assignBuffers(planned.plan, viewOf, std::vector<std::vector<int>>(planned.kernels.size()));
     orderKernels(planned.plan);
+    planned.plan.entryPoints.clear();
+    for (size_t kernel = 0; kernel < planned.plan.kernels.size(); ++kernel) planned.plan.entryPoints["forward"].push_back(int(kernel));
     REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
     return planned.plan.workspaceBytes;
   }

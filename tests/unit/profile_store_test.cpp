@@ -4,7 +4,9 @@
 #include "tests/support/TemporaryTestFolder.h"
 
 #include <catch2/catch.hpp>
+#include <sqlite3.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -107,4 +109,123 @@ TEST_CASE("what is no store, damaged, or of another device is refused and left a
   CHECK_THROWS_AS(readProfile(folder.path() / "none.db"), Error);
   CHECK_THROWS_AS(ProfileStore(folder.path() / "none.db", ProfileStore::Mode::read, ""), Error);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "none.db"));
+}
+
+namespace {
+
+/// Changes a store behind its back.
+void execute(const std::filesystem::path &path, const std::string &text) {
+  sqlite3 *database = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+  char *problem = nullptr;
+  const int code = sqlite3_exec(database, text.c_str(), nullptr, nullptr, &problem);
+  INFO(text << ": " << (problem ? problem : ""));
+  sqlite3_free(problem);
+  sqlite3_close(database);
+  REQUIRE(code == SQLITE_OK);
+}
+
+std::string readRefusal(const std::filesystem::path &path) {
+  try {
+    readProfile(path);
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+    return error.what();
+  }
+  return "";
+}
+
+std::filesystem::path storeOf(const TemporaryTestFolder &folder, const std::string &name) {
+  const auto path = folder.path() / name;
+  ProfileStore store(path, ProfileStore::Mode::create, "h200");
+  store.write({row("loop 01>01", 1e-6)}, "cold");
+  store.write({row("loop 01>10", 0, RowStatus::failed)}, "cold");
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("rows of a store pass the checks of rows of a text") {
+  const TemporaryTestFolder folder;
+  const auto good = storeOf(folder, "good.db");
+  REQUIRE(readRefusal(good).empty());
+  const std::vector<std::pair<std::string, std::string>> edits = {
+      {"UPDATE rows SET seconds = 0 WHERE status = 0", "0 seconds"},
+      {"UPDATE rows SET seconds = -1e-6 WHERE status = 0", "-1e-06 seconds"},
+      {"UPDATE rows SET seconds = 9e999 WHERE status = 0", "inf seconds"},
+      {"UPDATE rows SET seconds = 'soon' WHERE status = 0", "time 'soon' is no number"},
+      {"UPDATE rows SET seconds = 1e-6 WHERE status = 2", "a failure has none"},
+      {"UPDATE rows SET n = 0 WHERE status = 0", "0 repetitions"},
+      {"UPDATE rows SET n = -5 WHERE status = 0", "number of repetitions '-5'"},
+      {"UPDATE rows SET spread = -0.5", "a spread of -0.5"},
+      {"UPDATE rows SET status = 256", "status '256'"},
+      {"UPDATE rows SET status = -1", "status '-1'"},
+      {"UPDATE rows SET protocol = 9", "protocol 9 is not among"},
+      {"UPDATE rows SET protocol = 4294967297", "protocol '4294967297'"},
+      {"UPDATE rows SET source = 'mine'", "'mine' is no hash of a source"},
+      {"UPDATE rows SET family_version = -1", "family version '-1'"},
+      {"UPDATE rows SET reason = '' WHERE status = 2", "without its reason"},
+      {"UPDATE rows SET configuration = 'lop 01>01' WHERE status = 0", "lop"},
+      {"UPDATE rows SET kernel = 'short'", "'short' is no hash of a kernel"},
+      {"DELETE FROM kernels", "not among those of the store"},
+      {"DELETE FROM protocols", "protocol 1 is not among"},
+      {"UPDATE protocols SET text = ''", "protocol 1 is no line of text"},
+      {"UPDATE protocols SET number = -1", "number '-1'"}};
+  for (const auto &[edit, says] : edits) {
+    const auto path = folder.path() / "edited.db";
+    std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
+    execute(path, edit);
+    const std::string before = contentOf(path);
+    INFO(edit);
+    CHECK_THAT(readRefusal(path), Catch::Contains("edited.db") && Catch::Contains(says));
+    CHECK(contentOf(path) == before);
+  }
+}
+
+TEST_CASE("a store that lacks a table or a column is bad input, named, and left as it is") {
+  const TemporaryTestFolder folder;
+  const auto good = storeOf(folder, "good.db");
+  for (const auto &[edit, lacks] : std::vector<std::pair<std::string, std::string>>{{"DROP TABLE rows", "no such table: rows"},
+                                                                                    {"DROP TABLE kernels", "no such table: kernels"},
+                                                                                    {"DROP TABLE protocols", "no such table: protocols"},
+                                                                                    {"DROP TABLE device", "no such table: device"},
+                                                                                    {"ALTER TABLE rows RENAME COLUMN seconds TO minutes", "no such column: seconds"}}) {
+    const auto path = folder.path() / "edited.db";
+    std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
+    execute(path, edit);
+    const std::string before = contentOf(path);
+    INFO(edit);
+    CHECK_THAT(refusal(path), Catch::Contains("edited.db") && Catch::Contains(lacks));
+    CHECK_THAT(readRefusal(path), Catch::Contains("edited.db") && Catch::Contains(lacks));
+    CHECK(contentOf(path) == before);
+    CHECK_FALSE(std::filesystem::exists(path.string() + "-wal"));
+  }
+}
+
+TEST_CASE("a closed store is one file, after writers, readers and writers that were killed") {
+  const TemporaryTestFolder folder;
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path())) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  const auto path = storeOf(folder, "a.db");
+  CHECK(files() == std::vector<std::string>{"a.db"});
+  CHECK(readProfile(path).rowCount() == 2);
+  CHECK(files() == std::vector<std::string>{"a.db"});
+  {
+    ProfileStore first(path, ProfileStore::Mode::create, "h200");
+    {
+      ProfileStore second(path, ProfileStore::Mode::create, "h200");
+      second.write({row("loop 10>01", 1e-6)}, "cold");
+    }
+    first.write({row("loop 10>10", 1e-6)}, "cold");
+    CHECK(readProfile(path).rowCount() == 4);
+    // What a writer that is killed now would leave.
+    for (const char *suffix : {"", "-wal", "-shm"}) std::filesystem::copy_file(path.string() + suffix, (folder.path() / "killed.db").string() + suffix);
+  }
+  CHECK(files() == std::vector<std::string>{"a.db", "killed.db", "killed.db-shm", "killed.db-wal"});
+  CHECK(readProfile(folder.path() / "killed.db").rowCount() == 4);
+  CHECK(files() == std::vector<std::string>{"a.db", "killed.db"});
 }

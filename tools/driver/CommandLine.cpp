@@ -3,16 +3,16 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "runtime/Streams.h"
+#include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -65,10 +65,12 @@ struct Typed {
 int fail(ErrorKind kind, const std::string &message, const Typed &typed) {
   if (typed.wantsJson()) {
     const nlohmann::json error = {{"exitCode", int(kind)}, {"kind", nameOf(kind)}, {"message", message}};
-    fmt::print("{}\n", nlohmann::json{{"error", error}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    try {
+      printResult(nlohmann::json{{"error", error}});
+    } catch (const Error &) {  // the message is all that can be told
+    }
   }
-  std::fflush(stdout);
-  fmt::print(stderr, "weft: error: {}\n", message);
+  runtime::say(fmt::format("weft: error: {}\n", message));
   return int(kind);
 }
 
@@ -118,16 +120,16 @@ int runCommandLine(int argumentCount, char **arguments) {
     command->callback([&exitCode, &json, action = row.add(*command)] { exitCode = action(json); });
   }
   try {
-    root.parse(argumentCount, arguments);
+    try {
+      root.parse(argumentCount, arguments);
+    } catch (const CLI::ParseError &error) {
+      exitCode = usage(root, error, typed);
+    }
+    runtime::finishOutput();
     return exitCode;
-  } catch (const CLI::ParseError &error) {
-    return usage(root, error, typed);
-  } catch (const Error &error) {
-    return fail(error.kind, error.what(), typed);
-  } catch (const std::bad_alloc &) {
-    return fail(ErrorKind::checkFailed, "out of memory: the host could not give what this command needs", typed);
-  } catch (const std::exception &error) {
-    return fail(ErrorKind::checkFailed, fmt::format("internal error: {}", error.what()), typed);
+  } catch (...) {
+    const runtime::Failure failure = runtime::failureOf(std::current_exception());
+    return fail(failure.kind, failure.message, typed);
   }
 }
 

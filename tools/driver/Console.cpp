@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "runtime/Environment.h"
 #include "runtime/Files.h"
+#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
@@ -75,19 +76,23 @@ void Progress::clear() {
 }
 
 void printResult(const std::string &text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw Error::badInput("standard output cannot be written");
+  runtime::printOut(text);
+  runtime::finishOutput();
 }
 
-void printResult(const nlohmann::json &json) { printResult(json.dump(2) + "\n"); }
+/// Names of files are bytes; what of them is no UTF-8 is replaced.
+void printResult(const nlohmann::json &json) { printResult(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); }
 
-void printNote(const std::string &text) { fmt::print(stderr, "weft: note: {}\n", text); }
+void printNote(const std::string &text) { runtime::say(fmt::format("weft: note: {}\n", text)); }
 
 void writeFile(const std::string &path, const std::string &text) {
   if (path == "-") return printResult(text);
+  std::error_code none;
+  const bool isThere = std::filesystem::exists(path, none);
   try {
     runtime::replaceFile(path, text);
   } catch (const std::system_error &error) {
+    if (!isThere) std::filesystem::remove(path, none);  // half of a file would look like one
     throw Error::badInput("cannot write '{}': {}", path, error.code().message());
   }
 }

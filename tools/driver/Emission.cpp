@@ -72,14 +72,25 @@ void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &em
   for (const Parameter &parameter : emitted.parameters) entry.parameters.push_back(planParameter(parameter, entry, kernel));
 }
 
+/// Key, library product and launch of a kernel; of one that has text, the text. Nothing of other kernels counts.
+std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture, const Kernel &named,
+                                                   const codegen::Provenance &provenance) {
+  entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
+  entry.library.reset();
+  if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) entry.library = libraryEntry(entry, chosen);
+  if (!hasText(chosen.configuration.knobs)) {
+    removeText(entry);
+    return std::nullopt;
+  }
+  codegen::EmittedKernel kernel = codegen::emit(named, chosen.configuration, architecture, provenance);
+  describeLaunch(entry, kernel, chosen.kernel);
+  return kernel;
+}
+
 void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture, const NotesOf &notesOf,
              EmittedPlan &emitted) {
   runtime::PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
-  entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
-  entry.library.reset();
-  if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) entry.library = libraryEntry(entry, chosen);
-  if (!hasText(chosen.configuration.knobs)) return removeText(entry);
   const std::string name = entry.part ? wholeName(entry) : entry.name;
   Kernel named = chosen.kernel;
   named.name = name;
@@ -87,8 +98,9 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
       .position = fmt::format("kernel {} of {}, forward", index + 1, planned.plan.model),
       .ops = entry.ops,
       .notes = notesOf(chosen)};
-  const codegen::EmittedKernel kernel = codegen::emit(named, chosen.configuration, architecture, provenance);
-  describeLaunch(entry, kernel, chosen.kernel);
+  const std::optional<codegen::EmittedKernel> text = describeText(entry, chosen, architecture, named, provenance);
+  if (!text) return;
+  const codegen::EmittedKernel &kernel = *text;
   for (size_t request = 0; entry.part && request < emitted.requests.size(); ++request)
     if (emitted.requests[request].name == name && emitted.requests[request].text == kernel.text) {  // of an earlier part
       entry.source = "kernels/" + name + ".cu";
@@ -182,6 +194,15 @@ void addSass(const runtime::Plan &plan, BuiltFiles &files) {
 }
 
 }  // namespace
+
+runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture) {
+  runtime::PlanKernel derived = entry;
+  describeText(derived, chosen, architecture, chosen.kernel, {});
+  derived.ops = printOps(chosen.kernel);
+  derived.family = familyOf(chosen.configuration.knobs);
+  derived.configuration = describe(chosen.kernel, chosen.configuration.knobs);
+  return derived;
+}
 
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf) {
   EmittedPlan emitted;

@@ -26,6 +26,10 @@ struct EmittedPlan {
 /// Lines of a kernel's header comment beyond what its own data says: why it is fused, and into what it is not.
 using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chosen)>;
 
+/// A kernel of a plan with what emission derives of graph, layouts and knobs: key, library product, entry, launch, parameters, ops, family
+/// and configuration; the rest as it is in `entry`.
+runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture);
+
 /// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf);
 

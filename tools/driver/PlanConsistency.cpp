@@ -2,6 +2,8 @@
 #include "tools/driver/PlanConsistency.h"
 
 #include "kernel/Error.h"
+#include "runtime/Sha256.h"
+#include "tools/driver/Emission.h"
 
 #include <algorithm>
 #include <map>
@@ -9,20 +11,6 @@
 
 namespace weft::driver {
 namespace {
-
-void checkOperand(const runtime::PlanTensor &tensor, const Kernel &kernel, int value, const std::string &where) {
-  const Value &operand = kernel.values[size_t(value)];
-  std::vector<int64_t> extents;
-  for (const int axis : operand.axes) extents.push_back(kernel.axes[size_t(axis)].extent);
-  if (tensor.extents != extents)
-    throw Error::badInput("{}: tensor '{}' has extents [{}], but [{}] in graph.mlir (kernel '{}'); extents are changed by "
-                          "compiling again with --dim", where, tensor.name, fmt::join(tensor.extents, ", "),
-                          fmt::join(extents, ", "), kernel.name);
-  if (tensor.dtype != nameOf(operand.dtype))
-    throw Error::badInput("{}: tensor '{}' has dtype {}, but {} in graph.mlir (kernel '{}'); element types are changed by "
-                          "compiling again with --dtype", where, tensor.name, tensor.dtype, nameOf(operand.dtype),
-                          kernel.name);
-}
 
 int64_t bytesOf(const runtime::PlanTensor &tensor) {
   int64_t bytes = sizeOf(*parseDType(tensor.dtype));
@@ -39,15 +27,19 @@ std::map<std::string, std::set<int64_t>> extentsByName(const runtime::Plan &plan
   return extents;
 }
 
-}  // namespace
-
-void checkOperands(const runtime::Plan &plan, const runtime::PlanKernel &entry, const Kernel &kernel,
-                   const std::string &where) {
-  for (size_t input = 0; input < entry.inputs.size(); ++input)
-    checkOperand(plan.tensors[size_t(entry.inputs[input])], kernel, kernel.inputs[input], where);
-  for (size_t output = 0; output < entry.outputs.size(); ++output)
-    checkOperand(plan.tensors[size_t(entry.outputs[output])], kernel, kernel.outputs[output], where);
+/// Where an axis has one index, its place in an order makes no difference, and may have been edited.
+bool areLayouts(const std::vector<std::string> &printed, const std::vector<std::string> &derived, const runtime::Plan &plan, const std::vector<int> &tensors) {
+  for (size_t index = 0; index < tensors.size(); ++index)
+    if (printed[index] != derived[index] && std::ranges::count(plan.tensors[size_t(tensors[index])].extents, 1) == 0) return false;
+  return true;
 }
+
+std::string keyOf(const PlannedKernels &planned, size_t index) {
+  const ChosenKernel &chosen = planned.kernels[index];
+  return runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, planned.plan.target));
+}
+
+}  // namespace
 
 void checkHeader(const runtime::Plan &plan, const std::string &where) {
   const auto extents = extentsByName(plan);
@@ -63,6 +55,35 @@ void checkHeader(const runtime::Plan &plan, const std::string &where) {
     if (tensor.bytes != bytesOf(tensor))
       throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}", where, tensor.name,
                             tensor.bytes, tensor.dtype, bytesOf(tensor));
+}
+
+void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned, const std::string &where) {
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    const runtime::PlanKernel &kernel = plan.kernels[index];
+    if (kernel.key != keyOf(planned, index)) continue;
+    const runtime::PlanKernel derived = derivedEntry(planned.plan.kernels[index], planned.kernels[index], planned.plan.target);
+    const auto require = [&](bool isDerived, const char *member, const char *edited) {
+      if (!isDerived)
+        throw Error::badInput("{}: kernels[{}] ({}): {} are not what weft derives of {}; edit those, and 'weft emit' derives the rest", where, index, kernel.name,
+                              member, edited);
+    };
+    require(areLayouts(kernel.inputLayouts, derived.inputLayouts, planned.plan, kernel.inputs) &&
+                areLayouts(kernel.outputLayouts, derived.outputLayouts, planned.plan, kernel.outputs),
+            "inputLayouts and outputLayouts", "the tensors' orders");
+    require(kernel.ops == derived.ops, "ops", "graph.mlir");
+    require(kernel.family == derived.family && kernel.configuration == derived.configuration, "family and configuration", "the knobs");
+    require(kernel.library == derived.library, "library and its tensors", "graph.mlir, orders and knobs");
+    require(kernel.parameters == derived.parameters, "parameters", "graph.mlir, orders and knobs");
+  }
+}
+
+void checkEmitted(const runtime::Plan &plan, const PlannedKernels &planned, const std::string &where) {
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    const runtime::PlanKernel &kernel = plan.kernels[index];
+    const std::string_view family = familyOf(planned.kernels[index].configuration.knobs);
+    if (kernel.key != keyOf(planned, index) && (kernel.family != family || kernel.familyVersion == familyVersion(family)))
+      throw Error::badInput("{}: kernels[{}] ({}): it was edited after it was emitted; 'weft emit' emits it again", where, index, kernel.name);
+  }
 }
 
 }  // namespace weft::driver

@@ -1,21 +1,24 @@
-// What a plan says twice must agree: extents and element types also stand in its graph, sizes follow from both. A plan
-// that was edited by hand is held against its graph here before anything is emitted from it. No MLIR.
+// What a plan says twice must agree: sizes follow from extents and element types, what emission derives from layouts and knobs. A plan that
+// was edited by hand is held to this before anything is emitted from it, or told of it. No MLIR.
 #pragma once
 
-#include "kernel/Kernel.h"
-#include "runtime/Artifact.h"
+#include "tools/driver/PlanBuilder.h"
 
 #include <string>
 
 namespace weft::driver {
 
-/// Throws Error(badInput) naming `where` and the tensor whose extents or element type differ from the operand of the
-/// graph's kernel. `kernel` has as many operands as `entry`.
-void checkOperands(const runtime::Plan &plan, const runtime::PlanKernel &entry, const Kernel &kernel,
-                   const std::string &where);
-
 /// Throws Error(badInput) naming `where` and the member: dims and dtype against the tensors, bytes against the extents.
-/// Call it after checkOperands, which ties the tensors to the graph.
+/// Call it after checkWiring, which ties the tensors to the graph.
 void checkHeader(const runtime::Plan &plan, const std::string &where);
+
+/// Throws Error(badInput) naming `where`, the kernel and the member: what emission derives of a kernel, and its tensors with it, must stand
+/// in the plan if the kernel's key says that neither it nor its layouts and knobs were edited since. `planned`: the same kernels, as graph,
+/// layouts and knobs say.
+void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned, const std::string &where);
+
+/// Throws Error(badInput) naming `where` and the first kernel that was edited since it was emitted: its cubin is of another plan. Kernels of
+/// older versions of their family pass.
+void checkEmitted(const runtime::Plan &plan, const PlannedKernels &planned, const std::string &where);
 
 }  // namespace weft::driver

@@ -1,27 +1,19 @@
 // From an artifact back to planned kernels; see ReEmission.h.
 #include "tools/driver/ReEmission.h"
 
-#include "ir/Weft.h"
 #include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/Nesting.h"
 #include "kernel/HopperProduct.h"
-#include "passes/ConfigurationAttributes.h"
-#include "passes/Passes.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/Gaps.h"
-#include "passes/configure/Packing.h"
 #include "runtime/PlanMemory.h"
-#include "tools/driver/Compilation.h"
-#include "tools/driver/Diagnostics.h"
 #include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PlanConsistency.h"
 #include "tools/driver/PlanParts.h"
-
-#include "mlir/Parser/Parser.h"
-
-#include "llvm/ADT/DenseSet.h"
+#include "tools/driver/PlanWiring.h"
+#include "tools/driver/ReportShape.h"
+#include "tools/driver/SelectedGraph.h"
 
 #include <set>
 
@@ -29,47 +21,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-
-/// A selected graph: its kernel regions in order, as ops and as plain data.
-class SelectedGraph {
-public:
-  SelectedGraph(const std::string &text, const std::string &where)
-      : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
-    context.loadDialect<WeftDialect>();
-    checkMlirNesting(text, where);
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, where);
-    if (!module) throw diagnostics.error(ErrorKind::badInput, where + " is not a graph");
-    for (GraphOp graph : module->getOps<GraphOp>())
-      for (KernelOp region : graph.getBody().front().getOps<KernelOp>())
-        if (!packsParameters(region, graph)) regions.push_back(region);
-  }
-
-  size_t size() const { return regions.size(); }
-  Kernel kernel(size_t index) { return toKernel({regions[index].getOperation()}, regions[index].getName().str()); }
-  void configure(size_t index, const Configuration &configuration) {
-    setConfiguration(regions[index].getOperation(), kernel(index), configuration);
-  }
-  std::string print() { return Compilation::print(*module); }
-
-private:
-  /// Regions that only move parameters happen at load: the plan has no kernel for them (PlanBuilder.cpp, isPacking).
-  bool packsParameters(KernelOp region, GraphOp graph) {
-    const bool isView = std::holds_alternative<ViewKnobs>(weft::configurationOf(region.getOperation()).knobs);
-    const bool packs = isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) &&
-                       llvm::all_of(region->getOperands(), [&](mlir::Value value) {
-                         const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
-                         return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
-                       });
-    if (packs) packed.insert(region->result_begin(), region->result_end());
-    return packs;
-  }
-
-  llvm::DenseSet<mlir::Value> packed;
-  mlir::MLIRContext context;
-  CapturedDiagnostics diagnostics;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::vector<KernelOp> regions;
-};
 
 void setNumbers(Kernel &kernel, const json &numbers) {
   if (!numbers.is_object()) return;
@@ -104,25 +55,6 @@ void dropUnusedWorkspaces(runtime::Plan &plan) {
       std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) { return one.buffer == kernel.workspaceBuffer; });
       kernel.workspaceBuffer = -1;
     }
-}
-
-/// The graph's kernel of every kernel of the plan: parts name theirs, the others take those that are left, in order.
-std::vector<size_t> regionsOf(const runtime::Plan &plan, size_t inGraph, const std::string &where) {
-  std::set<size_t> named;
-  for (const runtime::PlanKernel &kernel : plan.kernels)
-    if (kernel.part && kernel.part->region >= 0 && size_t(kernel.part->region) < inGraph) named.insert(size_t(kernel.part->region));
-    else if (kernel.part)
-      throw Error::badInput("{}: kernel '{}' is part of kernel {}, and graph.mlir holds {}", where, kernel.name, kernel.part->region, inGraph);
-  std::vector<size_t> regions;
-  size_t next = 0;
-  for (const runtime::PlanKernel &kernel : plan.kernels) {
-    while (!kernel.part && named.contains(next)) ++next;
-    regions.push_back(kernel.part ? size_t(kernel.part->region) : next++);
-  }
-  while (named.contains(next)) ++next;
-  if (next != inGraph)
-    throw Error::badInput("{}: graph.mlir holds {} kernels, plan.json {}", where, inGraph, plan.kernels.size());
-  return regions;
 }
 
 LayoutTuple tupleOf(const Configuration &configuration) {
@@ -205,43 +137,61 @@ double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices
   return artifact.plan.costModel == prices ? artifact.report.value("lowerBound", 0.0) : 0;
 }
 
+/// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.
+PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedGraph &graph, const std::string &where) {
+  PlannedKernels planned{.plan = artifact.plan, .kernels = {}};
+  checkReport(artifact.report, where + "/report.json");
+  refreshLayouts(planned.plan);
+  const std::string file = where + "/plan.json";
+  checkWiring(planned.plan, graph.wiring(), file);
+  checkHeader(planned.plan, file);
+  const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
+  const json numbers = artifact.report.value("numbers", json::object());
+  for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
+    const runtime::PlanKernel &entry = planned.plan.kernels[index];
+    ChosenKernel chosen{.kernel = graph.kernel(regions[index]), .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+    if (entry.part) chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
+    chosen.kernel.name = entry.name;
+    setNumbers(chosen.kernel, numbers.value(entry.name, json()));
+    chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
+    planned.kernels.push_back(std::move(chosen));
+  }
+  return planned;
+}
+
 }  // namespace
 
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where) {
   Replanned result;
   PlannedKernels &planned = result.planned;
-  planned.plan = artifact.plan;
-  refreshLayouts(planned.plan);
   SelectedGraph graph(artifact.graph, where + "/graph.mlir");
-  const std::vector<size_t> regions = regionsOf(planned.plan, graph.size(), where);
-  const json numbers = artifact.report.value("numbers", json::object());
+  planned = plannedKernels(artifact, graph, where);
+  checkUnedited(artifact.plan, planned, where + "/plan.json");
   planned.plan.predictedSeconds = 0;
+  const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     runtime::PlanKernel &entry = planned.plan.kernels[index];
-    ChosenKernel chosen{.kernel = graph.kernel(regions[index]), .configuration = {}, .cost = {}, .proposedBy = {},
-                        .graphOps = {}};
-    if (entry.part) chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
-    chosen.kernel.name = entry.name;
-    setNumbers(chosen.kernel, numbers.value(entry.name, json()));
-    if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
-      throw Error::badInput("{}: kernel '{}' has other operands in graph.mlir than in plan.json", where, entry.name);
-    checkOperands(planned.plan, entry, chosen.kernel, where + "/plan.json");
-    chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
+    ChosenKernel &chosen = planned.kernels[index];
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);
     if (!entry.part) graph.configure(regions[index], chosen.configuration);  // a graph has the whole
     planned.plan.predictedSeconds += entry.seconds;
-    planned.kernels.push_back(std::move(chosen));
   }
   noteCopies(planned);
   checkOverwriting(planned, where + "/plan.json");
-  checkHeader(planned.plan, where + "/plan.json");
   dropUnusedWorkspaces(planned.plan);
   planned.plan.workspaceBytes = runtime::PlanMemory(planned.plan).bytes(runtime::BufferKind::temporary);
   planned.plan.costModel = pricesOf(planned.plan, costModel);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();
   return result;
+}
+
+void checkArtifact(const runtime::Artifact &artifact, const std::string &where, Use use) {
+  const SelectedGraph graph(artifact.graph, where + "/graph.mlir");
+  const PlannedKernels planned = plannedKernels(artifact, graph, where);
+  if (use == Use::toRun) checkEmitted(artifact.plan, planned, where + "/plan.json");
+  checkUnedited(artifact.plan, planned, where + "/plan.json");
 }
 
 json numbersReport(const PlannedKernels &planned) {

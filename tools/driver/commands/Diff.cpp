@@ -1,5 +1,6 @@
 // weft diff: what differs between two artifacts, kernel by kernel. Exit 0 when their plans are equal, 1 when not.
 #include "tools/driver/Console.h"
+#include "tools/driver/ReEmission.h"
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/Artifact.h"
@@ -107,7 +108,10 @@ Action addDiff(CLI::App &command) {
   command.add_option("a", flags->a, "artifact")->required()->type_name("DIR");
   command.add_option("b", flags->b, "artifact")->required()->type_name("DIR");
   return [flags](bool asJson) {
-    const json result = difference(runtime::readArtifact(flags->a, runtime::Cubins::left), runtime::readArtifact(flags->b, runtime::Cubins::left));
+    const runtime::Artifact a = runtime::readArtifact(flags->a, runtime::Cubins::left), b = runtime::readArtifact(flags->b, runtime::Cubins::left);
+    checkArtifact(a, flags->a, Use::toLook);
+    checkArtifact(b, flags->b, Use::toLook);
+    const json result = difference(a, b);
     if (asJson) printResult(result);
     else printResult(text(result));
     return result["equal"].get<bool>() ? 0 : 1;

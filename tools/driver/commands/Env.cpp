@@ -12,6 +12,7 @@ namespace weft::driver {
 namespace {
 
 nlohmann::json toJson() {
+  const std::optional<std::filesystem::path> cache = runtime::knownCacheFolder();
   nlohmann::json knobs = nlohmann::json::array();
   for (const runtime::EnvironmentKnob &knob : runtime::environmentKnobs()) {
     const std::optional<std::string> value = runtime::environmentValue(knob.name);
@@ -24,7 +25,7 @@ nlohmann::json toJson() {
   return {{"variables", knobs},
           {"nvrtc", {{"library", nvrtc.library.string()}, {"version", nvrtc.version}, {"searched", nvrtc.searched}}},
           {"cublasLt", {{"library", cublasLt.library.string()}, {"version", cublasLtVersion}, {"searched", cublasLt.searched}}},
-          {"cache", runtime::cacheFolder().string()},
+          {"cache", cache ? nlohmann::json(cache->string()) : nlohmann::json()},
           {"workers", runtime::workerCount()}};
 }
 
@@ -42,7 +43,7 @@ std::string text(const nlohmann::json &environment) {
                               : fmt::format("{} {}: {}; searched before it was found:\n", name, found["version"].get<std::string>(), library);
     for (const nlohmann::json &place : found["searched"]) result += "  " + place.get<std::string>() + "\n";
   }
-  return result + fmt::format("cache: {}\nbuild workers: {}\n", environment["cache"].get<std::string>(),
+  return result + fmt::format("cache: {}\nbuild workers: {}\n", environment["cache"].is_null() ? fmt::format("nothing is kept: {}", runtime::noCacheFolder) : environment["cache"].get<std::string>(),
                               environment["workers"].get<int>());
 }
 

@@ -7,6 +7,8 @@
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"
+#include "tools/driver/ReEmission.h"
+#include "tools/driver/ReportShape.h"
 #include "tools/driver/commands/Commands.h"
 
 #include <filesystem>
@@ -51,6 +53,7 @@ Explanation explain(const ExplainFlags &flags) {
   const std::string &folder = flags.model.model;
   if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
   runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
+  checkArtifact(artifact, folder, Use::toLook);
   const runtime::Stamps here = runtime::readStamps(runtime::machineStampsFile());
   for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
     runtime::stamp(kernel, kernel.textHash, runtime::shippedStamps());
@@ -93,7 +96,7 @@ Action addExplain(CLI::App &command) {
   fusion->excludes(layout)->excludes(movement);
   layout->excludes(movement);
   return [flags](bool json) {
-    const Explanation explanation = explain(*flags);
+    const Explanation explanation = readingReport(flags->model.model + "/report.json", [&] { return explain(*flags); });
     if (json) printResult(explanation.json);
     else printResult(explanation.text);
     return 0;

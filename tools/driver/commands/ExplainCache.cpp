@@ -17,20 +17,6 @@ namespace {
 using nlohmann::json;
 using KeyParts = std::map<std::string, std::string>;
 
-/// Key parts of every entry of the cache; entries that cannot be read are not neighbours.
-std::vector<KeyParts> cachedParts() {
-  std::vector<KeyParts> all;
-  std::error_code ignored;
-  for (const auto &group : std::filesystem::directory_iterator(runtime::cacheFolder(), ignored))
-    for (const auto &entry : std::filesystem::directory_iterator(group.path(), ignored)) {
-      std::error_code missing;
-      if (!std::filesystem::exists(entry.path() / "meta.json", missing)) continue;
-      const json meta = json::parse(readFile((entry.path() / "meta.json").string()), nullptr, false);
-      if (meta.is_object() && meta.contains("parts")) all.push_back(meta["parts"].get<KeyParts>());
-    }
-  return all;
-}
-
 std::vector<std::string> differences(const KeyParts &wanted, const KeyParts &held) {
   std::vector<std::string> names;
   for (const auto &[name, value] : wanted)
@@ -69,7 +55,7 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
   runtime::BuildOptions options;
   options.headers = emitted.available;
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
-  const std::vector<KeyParts> cached = cachedParts();
+  const std::vector<KeyParts> cached = cache.parts();
   Explanation result{.text = "", .json = json::object()};
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const runtime::BuildRequest &request = emitted.requests[index];

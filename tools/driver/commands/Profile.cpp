@@ -2,6 +2,7 @@
 #include "kernel/Error.h"
 #include "runtime/Driver.h"
 #include "runtime/ProfileStore.h"
+#include "runtime/Streams.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PartsChoice.h"
@@ -87,7 +88,7 @@ public:
     constexpr double quietSeconds = 10;
     if (isatty(STDERR_FILENO) || progress.seconds < nextLine) return;
     nextLine = progress.seconds + quietSeconds;
-    fmt::print(stderr, "weft: {}\n", text);
+    runtime::say(fmt::format("weft: {}\n", text));
     std::fflush(stderr);
   }
   void clear() { line.clear(); }
@@ -187,7 +188,7 @@ struct MeasuredSpace {
 
 /// Measures the space into the store, and says what it is.
 MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space, const ProfileFlags &flags, double budgetSeconds) {
-  fmt::print(stderr, "{}", space.describe(false));
+  runtime::say(space.describe(false));
   const Device &device = flags.target.device();
   const std::string architecture = flags.target.architecture();
   ProfileConsole console;

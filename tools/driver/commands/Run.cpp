@@ -1,7 +1,8 @@
-// weft run: an artifact on a GPU; the runtime does it all.
+// weft run: an artifact on a GPU, held to its graph first; the runtime does the rest.
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/RunCommand.h"
+#include "tools/driver/ReEmission.h"
 
 #include <memory>
 
@@ -12,6 +13,7 @@ Action addRun(CLI::App &command) {
   runtime::addRunFlags(command, *request);
   return [request](bool json) {
     request->json = json;
+    checkArtifact(runtime::readArtifact(request->folder, runtime::Cubins::left), request->folder, Use::toRun);
     return runtime::runArtifact(*request);
   };
 }

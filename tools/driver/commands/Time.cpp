@@ -1,7 +1,8 @@
-// weft time: how long an artifact and its kernels take on a GPU. What `weft-run time` does without MLIR.
+// weft time: how long an artifact and its kernels take on a GPU. Held to its graph first; the rest is what `weft-run time` does.
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/TimeCommand.h"
+#include "tools/driver/ReEmission.h"
 
 #include <memory>
 
@@ -12,6 +13,8 @@ Action addTime(CLI::App &command) {
   runtime::addTimeFlags(command, *request);
   return [request](bool json) {
     request->json = json;
+    for (const std::string &folder : {request->folder, request->against})
+      if (!folder.empty()) checkArtifact(runtime::readArtifact(folder, runtime::Cubins::left), folder, Use::toRun);
     return runtime::timeArtifact(*request);
   };
 }

@@ -141,6 +141,8 @@ int verifyArtifact(const VerifyFlags &flags, bool asJson) {
   const runtime::Artifact artifact = runtime::readArtifact(flags.folder);
   if (!artifact.planEdits.empty())
     throw Error::badInput("{}/plan.json: {}: run 'weft emit {}' first, which takes it", flags.folder, describe(artifact.planEdits.front()), flags.folder);
+  runtime::verifyDerived(artifact.plan, flags.folder + "/plan.json");
+  checkArtifact(artifact, flags.folder, Use::toRun);
   const Replanned replanned = replan(artifact, *analyticCostModel(findDevice(artifact.plan.device)), flags.folder);
   const runtime::cuda::Context context(flags.gpu);
   std::vector<KernelVerdict> verdicts;

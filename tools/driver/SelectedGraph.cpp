@@ -1,0 +1,83 @@
+// From the text of a selected graph to its wiring; see SelectedGraph.h.
+#include "tools/driver/SelectedGraph.h"
+
+#include "kernel/Error.h"
+#include "kernel/Nesting.h"
+#include "passes/ConfigurationAttributes.h"
+#include "passes/Describe.h"
+#include "passes/Passes.h"
+#include "passes/configure/Packing.h"
+#include "tools/driver/Compilation.h"
+
+#include "mlir/Parser/Parser.h"
+
+namespace weft::driver {
+namespace {
+
+/// What Materialize.cpp makes of a transpose between layouts; an identity of the model is another value.
+bool isTranspose(KernelOp region, const Kernel &kernel) {
+  return kernel.body.size() == 1 && kernel.body[0].name == "identity" && region.getName().starts_with("transpose_");
+}
+
+}  // namespace
+
+SelectedGraph::SelectedGraph(const std::string &text, const std::string &where)
+    : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
+  context.loadDialect<WeftDialect>();
+  checkMlirNesting(text, where);
+  module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, where);
+  if (!module) throw diagnostics.error(ErrorKind::badInput, where + " is not a graph");
+  for (GraphOp graph : module->getOps<GraphOp>()) addGraph(graph);
+}
+
+void SelectedGraph::addGraph(GraphOp graph) {
+  mlir::Block &block = graph.getBody().front();
+  const std::vector<std::string> names = argumentNames(graph);
+  for (mlir::BlockArgument argument : block.getArguments()) {
+    GraphValue &value = wires.values[size_t(valueOf(argument))];
+    value.name = names[argument.getArgNumber()];
+    value.origin = graph.isParameter(argument.getArgNumber()) ? GraphValue::Origin::parameter : GraphValue::Origin::argument;
+  }
+  const std::map<mlir::Operation *, std::string> entryPoints = entryPointsOf(graph);
+  for (KernelOp op : block.getOps<KernelOp>()) {
+    GraphRegion region{.kernel = toKernel({op.getOperation()}, op.getName().str()), .operands = {}, .results = {}, .entryPoint = entryPoints.at(op)};
+    for (mlir::Value operand : op->getOperands()) region.operands.push_back(valueOf(operand));
+    region.isTranspose = isTranspose(op, region.kernel);
+    if (region.isTranspose) values[op->getResult(0)] = region.operands.front();
+    for (mlir::Value result : op->getResults()) region.results.push_back(valueOf(result));
+    const bool isPacking = packsParameters(op, region.kernel);
+    if (isPacking && !region.isTranspose) {
+      GraphValue &packed = wires.values[size_t(region.results.front())];
+      packed.origin = GraphValue::Origin::packed;
+      packed.packing = int(wires.packings.size());
+    }
+    (isPacking ? wires.packings : wires.regions).push_back(std::move(region));
+    if (!isPacking) regions.push_back(op);
+  }
+  for (mlir::Value value : block.getTerminator()->getOperands()) wires.returned.push_back(valueOf(value));
+}
+
+int SelectedGraph::valueOf(mlir::Value value) {
+  const auto [found, isNew] = values.try_emplace(value, int(wires.values.size()));
+  if (!isNew) return found->second;
+  GraphValue described{.name = writtenName(value), .dtype = toDType(value.getType()).value_or(DType::f32), .axes = {}, .extents = extents(value.getType())};
+  for (const std::string &axis : axisNames(value.getType())) described.axes.push_back(identifier(axis));
+  wires.values.push_back(std::move(described));
+  return found->second;
+}
+
+bool SelectedGraph::packsParameters(KernelOp region, const Kernel &kernel) const {
+  const bool isView = std::holds_alternative<ViewKnobs>(weft::configurationOf(region.getOperation()).knobs);
+  return isView && isPackedAtLoad(kernel) && llvm::all_of(region->getOperands(), [&](mlir::Value operand) {
+           const GraphValue::Origin origin = wires.values[size_t(values.lookup(operand))].origin;
+           return origin == GraphValue::Origin::parameter || origin == GraphValue::Origin::packed;
+         });
+}
+
+void SelectedGraph::configure(size_t region, const Configuration &configuration) {
+  setConfiguration(regions[region].getOperation(), kernel(region), configuration);
+}
+
+std::string SelectedGraph::print() { return Compilation::print(*module); }
+
+}  // namespace weft::driver
