@@ -1,5 +1,6 @@
 // The C interface on the stand-in for the driver: what a caller is told, launches on its pointers and in its captures, errors as text.
 #include "runtime/Artifact.h"
+#include "runtime/Files.h"
 #include "runtime/weft_runtime.h"
 #include "tests/support/ExampleArtifact.h"
 #include "tests/support/TemporaryTestFolder.h"
@@ -113,4 +114,26 @@ TEST_CASE("errors of the C interface are codes with a text") {
   CHECK(weft_launch(opened.artifact, "backward", none, 2, nullptr) == 2);
   CHECK(weft_set_parameter(opened.artifact, "wq", none) == 2);
   CHECK_THAT(weft_last_error(), Catch::Contains("no parameter 'wq'"));
+}
+
+TEST_CASE("what cannot be opened is a code and a message that names the file, and no exception") {
+  driverFunction<void *>("cuInit");
+  const TemporaryTestFolder folder;
+  const std::string artifact = writeExample(folder);
+  const std::string good = runtime::readFile(folder / "out/plan.json");
+  const auto codeOf = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    const size_t at = text.find(from);
+    REQUIRE(at != text.npos);
+    runtime::writeFile(folder / "out/plan.json", text.replace(at, from.size(), to));
+    weft_artifact *opened = nullptr;
+    const int code = weft_open(artifact.c_str(), 0, &opened);
+    CHECK(opened == nullptr);
+    CHECK_THAT(weft_last_error(), Catch::Contains("out/plan.json"));
+    return code;
+  };
+  CHECK(codeOf("\"workspaceBytes\": 1024", "\"workspaceBytes\": 1e999") == 2);
+  CHECK(codeOf("\"offset\": 0", "\"offset\": -256") == 2);
+  CHECK(codeOf("\"bytes\": 1024", "\"bytes\": 7") == 2);
+  CHECK(codeOf("\"buffer\": 1", "\"buffer\": 2147483647") == 2);
 }
