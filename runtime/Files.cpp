@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -84,14 +82,28 @@ bool isEmptyOrMissing(const fs::path &folder) {
 }  // namespace
 
 std::string readFile(const fs::path &path) {
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) fail(errno ? errno : EIO, path);
-  if (fs::is_directory(path)) fail(EISDIR, path);
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (stream.bad()) fail(EIO, path);
-  return std::move(content).str();
+  // No stream: those take an exception of no memory for the end of the file.
+  constexpr size_t piece = size_t(1) << 16;
+  struct Descriptor {
+    int number;
+    ~Descriptor() { close(number); }
+  };
+  const int opened = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) fail(errno, path);
+  const Descriptor file{opened};
+  struct stat status;
+  std::string content;
+  if (fstat(file.number, &status) == 0 && S_ISREG(status.st_mode)) content.reserve(size_t(status.st_size) + piece);
+  for (size_t size = 0;;) {
+    content.resize(size + piece);
+    const ssize_t count = read(file.number, content.data() + size, piece);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(errno, path);
+    size += size_t(count);
+    if (count > 0) continue;
+    content.resize(size);
+    return content;
+  }
 }
 
 void writeFile(const fs::path &path, std::string_view bytes, Durability durability) {

@@ -119,7 +119,7 @@ private:
     require(std::isfinite(product.alpha), place, "alpha is not finite");
     for (const auto &[name, member] : productMembers)
       require(product.shape.*member >= 0 && product.shape.*member <= mostBytes, place, fmt::format("{} is {}", name, product.shape.*member));
-    const LibraryProduct asked = libraryProduct(product);
+    const LibraryProduct asked = readProduct(product, place);
     std::vector<int> inputs{product.a, product.b}, outputs{product.c};
     if (product.epilogue) addTensors(*product.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
     const auto sorted = [](std::vector<int> list) {
@@ -131,6 +131,14 @@ private:
     const std::string refusal = libraryRefusal(asked);
     require(refusal.empty(), place, refusal);
     libraryKnobs(kernel);
+  }
+
+  LibraryProduct readProduct(const PlanLibraryProduct &product, const std::string &place) const {
+    try {
+      return libraryProduct(product);
+    } catch (const Error &error) {
+      throw Error(error.kind, fmt::format("{}: {}: {}", where, place, error.what()));
+    }
   }
 
   /// Just the tensors that the epilogue has.

@@ -77,7 +77,11 @@ void PlanMemory::place(const PlanPlacement &placement) {
   if (number < 0 || size_t(number) >= all.size() || all[size_t(number)].bytes == 0)
     throw Error::badInput("nothing lies in buffer {}: it has no place", number);
   PlanBuffer &buffer = all[size_t(number)];
-  if (buffer.kind != BufferKind::temporary) throw Error::badInput("buffer {} holds more than temporaries: it has memory of its own", number);
+  if (buffer.kind != BufferKind::temporary) {
+    const auto isHeld = [&](const PlanTensor &tensor) { return tensor.buffer == number && kindOf(tensor) != BufferKind::temporary; };
+    throw Error::badInput("buffer {} holds {} '{}': it has memory of its own", number, std::ranges::find_if(plan.tensors, isHeld)->role,
+                          std::ranges::find_if(plan.tensors, isHeld)->name);
+  }
   if (isPlaced[size_t(number)]) throw Error::badInput("buffer {} has a place already", number);
   if (placement.offset < 0 || placement.offset % alignment != 0)
     throw Error::badInput("offset {} is no multiple of {} bytes", placement.offset, alignment);

@@ -5,6 +5,7 @@
 // that no kernel's work depends on, and members of the launch, which are held to the kernels' texts elsewhere.
 #pragma once
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ inline const std::set<std::string> toldMembers = {
     "kernels.entry", "kernels.familyVersion", "kernels.source", "kernels.cubin", "kernels.grid", "kernels.block", "kernels.sharedBytes",
     "kernels.startsEarly", "kernels.seconds", "kernels.measured", "kernels.bytesMoved", "kernels.bytesNecessary", "kernels.flop", "kernels.mue",
     "kernels.bound", "kernels.registers", "kernels.spillBytes", "kernels.staticSharedBytes", "kernels.runnerUp", "kernels.runnerUpLoss",
-    "kernels.textHash", "kernels.verifiedOn", "kernels.library.alpha"};
+    "kernels.textHash", "kernels.verifiedOn"};
 
 namespace mutations {
 
@@ -132,6 +133,7 @@ inline bool readAnother(json &kernel, json &plan) {
 
 inline std::vector<PlanMutation> planMutations() {
   using namespace mutations;
+  std::vector<PlanMutation> all;
   const auto isRole = [](const char *role) { return [role](const json &tensor) { return tensor["role"] == role; }; };
   const auto swapMember = [](const char *role, const char *member) {
     return [role, member](json &plan) -> std::string {
@@ -148,11 +150,14 @@ inline std::vector<PlanMutation> planMutations() {
     };
   };
   const auto onPart = [](std::function<void(json &part)> change) {
-    return onKernel([change](json &kernel, json &) {
-      if (!kernel["part"].is_object()) return false;
-      change(kernel["part"]);
-      return true;
-    });
+    return [change](json &plan) -> std::string {
+      for (json &kernel : plan["kernels"])
+        if (kernel["part"].is_object()) {
+          change(kernel["part"]);
+          return "part";
+        }
+      return "";
+    };
   };
   const auto onPlacement = [](std::function<void(json &placement)> change) {
     return [change](json &plan) -> std::string {
@@ -178,7 +183,18 @@ inline std::vector<PlanMutation> planMutations() {
     return onLibrary([change](json &library) { return library["epilogue"].is_object() && change(library["epilogue"]); });
   };
   const auto hasText = [](const json &kernel) { return kernel["source"] != ""; };
-  return {
+  for (const char *member : {"residual", "auxiliary", "bias", "gradient"})
+    all.push_back({std::string("kernels.library.epilogue.") + member, "another", onEpilogue([member](json &epilogue) {
+                     epilogue[member] = epilogue[member] == -1 ? 0 : epilogue[member].get<int>() + 1;
+                     return true;
+                   })});
+  for (const char *member : {"residualStrides", "auxiliaryStrides"})
+    for (const char *group : {"batch", "m", "n"})
+      all.push_back({fmt::format("kernels.library.epilogue.{}.{}", member, group), "another", onEpilogue([member, group](json &epilogue) {
+                       epilogue[member][group] = epilogue[member][group].get<int64_t>() + 7;
+                       return true;
+                     })});
+  const std::vector<PlanMutation> others = {
       {"formatVersion", "another format", onPlan("formatVersion", [](json &plan) { plan["formatVersion"] = "0"; })},
       {"dims", "another extent", onPlan("dims", [](json &plan) { plan["dims"]["b"] = 1000003; })},
       {"dtype", "another element type", onPlan("dtype", [](json &plan) { plan["dtype"] = plan["dtype"] == "f16" ? "f32" : "f16"; })},
@@ -200,7 +216,11 @@ inline std::vector<PlanMutation> planMutations() {
       {"tensors.extents", "none", onTensor(always, [](json &tensor) { tensor["extents"][0] = 0; })},
       {"tensors.extents", "overflow", onTensor(isMatrix, [](json &tensor) { tensor["extents"] = json::array_t(tensor["extents"].size(), int64_t(1) << 62); })},
       {"tensors.order", "no permutation", onTensor(isMatrix, [](json &tensor) { tensor["order"][0] = tensor["order"][1]; })},
-      {"tensors.order", "against the strides", onTensor(isMatrix, [](json &tensor) { std::swap(tensor["order"][0], tensor["order"][1]); })},
+      {"tensors.order", "edited, not emitted", [](json &plan) {
+         json &tensor = plan["tensors"][tensorWhere(plan, isMatrix)];
+         std::swap(tensor["order"][0], tensor["order"][1]);
+         return std::string("edited after it was emitted");
+       }},
       {"tensors.strides", "negative", onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = -tensor["strides"][0].get<int64_t>(); })},
       {"tensors.strides", "one place for two elements", onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = tensor["strides"][1]; })},
       {"tensors.strides", "overflow", onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = farOut; })},
@@ -285,16 +305,21 @@ inline std::vector<PlanMutation> planMutations() {
          kernel["inputLayouts"].erase(kernel["inputLayouts"].size() - 1);
          return true;
        })},
-      {"kernels.outputs", "exchanged", onKernel([](json &kernel, json &plan) {
-         json &outputs = kernel["outputs"];
-         if (kernel["family"] == "view" || outputs.size() < 2 || !isAlike(plan["tensors"][outputs[0].get<size_t>()], plan["tensors"][outputs[1].get<size_t>()])) return false;
+      {"kernels.outputs", "exchanged", [](json &plan) -> std::string {
+         const auto isOne = [&](const json &kernel) {
+           const json &outputs = kernel["outputs"];
+           return kernel["family"] != "view" && outputs.size() >= 2 && isAlike(plan["tensors"][outputs[0].get<size_t>()], plan["tensors"][outputs[1].get<size_t>()]);
+         };
+         const auto found = std::ranges::find_if(plan["kernels"], isOne);
+         if (found == plan["kernels"].end()) return "";
+         json &kernel = *found, &outputs = kernel["outputs"];
          const int one = outputs[0], other = outputs[1];
          constexpr int neither = 1 << 30;
          replaceTensor(kernel, "outputs", 0, neither);
          replaceTensor(kernel, "outputs", 1, one);
          replaceTensor(kernel, "outputs", 0, other);
-         return true;
-       })},
+         return plan["tensors"][size_t(one)]["name"];
+       }},
       {"kernels.outputs", "of an earlier kernel", [](json &plan) -> std::string {
          for (size_t later = 1; later < plan["kernels"].size(); ++later)
            for (size_t earlier = 0; earlier < later; ++earlier) {
@@ -405,6 +430,10 @@ inline std::vector<PlanMutation> planMutations() {
          library["c"] = library["a"];
          return true;
        })},
+      {"kernels.library.alpha", "another", onLibrary([](json &library) {
+         library["alpha"] = library["alpha"].get<double>() + 1;
+         return true;
+       })},
       {"kernels.library.dtype", "another", onLibrary([](json &library) {
          library["dtype"] = "f128";
          return true;
@@ -480,6 +509,8 @@ inline std::vector<PlanMutation> planMutations() {
          return std::string("nobodys");
        }},
   };
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 /// Every member of a plan's objects, by its path without numbers: "kernels.part.axis".

@@ -305,7 +305,8 @@ TEST_CASE("an empty folder is filled, an artifact is replaced without remains") 
   writeArtifact(exampleArtifact(), folder / "out");
   Artifact next = exampleArtifact();
   next.plan.model = "next";
-  next.plan.kernels.pop_back();
+  next.plan.kernels = {kernelOf("first", 0, 2)};
+  next.plan.kernels[0].cubin = cubinName("binary");
   next.plan.entryPoints["forward"] = {0};
   next.sources.erase("kernels/second.cu");
   writeArtifact(next, (folder / "out").string() + "/");

@@ -153,7 +153,11 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
     if (entry.part) chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
     chosen.kernel.name = entry.name;
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
-    chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
+    try {
+      chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
+    } catch (const Error &error) {
+      throw Error(error.kind, file + ": " + error.what());
+    }
     planned.kernels.push_back(std::move(chosen));
   }
   return planned;
