@@ -1,5 +1,6 @@
 // Plans held to their graphs: whatever is broken in plan.json is refused by name before it runs, whatever tensors are exchanged.
 #include "kernel/Error.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/support/PlanMutations.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Emission.h"
@@ -12,6 +13,7 @@
 using namespace weft;
 using namespace weft::driver;
 using nlohmann::json;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -54,13 +56,13 @@ std::string refusalOf(const runtime::Artifact &artifact, const json &plan) {
 }  // namespace
 
 TEST_CASE("plans as they are compiled are accepted, with and without parts, packed parameters and a backward pass") {
-  for (const runtime::Artifact &artifact : samples()) CHECK(refusalOf(artifact, runtime::toJson(artifact.plan)) == "");
+  for (const runtime::Artifact &artifact : nonEmpty(samples())) CHECK(refusalOf(artifact, runtime::toJson(artifact.plan)) == "");
 }
 
 TEST_CASE("a broken member of plan.json is refused, and named") {
   std::set<std::string> applied;
-  for (const test::PlanMutation &mutation : test::planMutations())
-    for (const runtime::Artifact &artifact : samples()) {
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
+    for (const runtime::Artifact &artifact : nonEmpty(samples())) {
       json plan = runtime::toJson(artifact.plan);
       const json good = plan;
       const std::string named = mutation.apply(plan);
@@ -71,7 +73,7 @@ TEST_CASE("a broken member of plan.json is refused, and named") {
       CHECK_THAT(message, Catch::StartsWith("DIR"));
       CHECK_THAT(message, Catch::Contains(named));
     }
-  for (const test::PlanMutation &mutation : test::planMutations()) {
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations())) {
     INFO(mutation.member << ": " << mutation.name);
     CHECK(applied.contains(mutation.member + ": " + mutation.name));
   }
@@ -79,8 +81,8 @@ TEST_CASE("a broken member of plan.json is refused, and named") {
 
 TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
   std::set<std::string> broken, members;
-  for (const test::PlanMutation &mutation : test::planMutations()) broken.insert(mutation.member);
-  for (const runtime::Artifact &artifact : samples()) test::addMembers(runtime::toJson(artifact.plan), "", members);
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations())) broken.insert(mutation.member);
+  for (const runtime::Artifact &artifact : nonEmpty(samples())) test::addMembers(runtime::toJson(artifact.plan), "", members);
   REQUIRE(members.size() > 70);
   for (const std::string &member : members) {
     INFO(member);
@@ -93,7 +95,7 @@ TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
 
 TEST_CASE("a kernel that is given any other tensor is refused, unless that holds the same value") {
   size_t refused = 0, harmless = 0;
-  for (const runtime::Artifact &artifact : samples()) {
+  for (const runtime::Artifact &artifact : nonEmpty(samples())) {
     const SelectedGraph graph(artifact.graph, "DIR/graph.mlir");
     const json good = runtime::toJson(artifact.plan);
     const auto isRefused = [&](const json &plan) {
