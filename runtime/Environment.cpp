@@ -2,6 +2,7 @@
 #include "runtime/Environment.h"
 
 #include "kernel/Error.h"
+#include "kernel/TextWidth.h"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <stdexcept>
 
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace weft::runtime {
@@ -74,5 +76,11 @@ int workerCount() {
 }
 
 bool colorWanted(int fileDescriptor) { return !environmentValue("NO_COLOR") && isatty(fileDescriptor) == 1; }
+
+size_t outputColumns(int fileDescriptor) {
+  winsize size{};
+  if (ioctl(fileDescriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return defaultColumns;
+  return std::clamp(size_t(size.ws_col), fewestColumns, defaultColumns);
+}
 
 }  // namespace weft::runtime

@@ -2,6 +2,7 @@
 // looks for it. Each knob says whether it can change what is written, so that a surprising output has few suspects.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,5 +33,9 @@ int workerCount();
 
 /// Whether messages may be coloured on the given file descriptor: a terminal, and $NO_COLOR is not set.
 bool colorWanted(int fileDescriptor);
+
+/// How many columns text on the given file descriptor may take: those of a terminal, but no fewer than fewestColumns and no
+/// more than defaultColumns (kernel/TextWidth.h), which a pipe or a file gets.
+size_t outputColumns(int fileDescriptor);
 
 }  // namespace weft::runtime

@@ -117,6 +117,7 @@ int runCommandLine(int argumentCount, char **arguments) {
   for (const CommandRow &row : commandRows) {
     CLI::App *command = root.add_subcommand(row.name, row.summary);
     command->add_flag("--json", json, "print one JSON value instead of text");
+    command->add_flag_callback("--wide", allowWide, "lines of text as long as they are, not shortened or wrapped to the terminal or to 100 columns");
     command->callback([&exitCode, &json, action = row.add(*command)] { exitCode = action(json); });
   }
   try {

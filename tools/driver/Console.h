@@ -17,16 +17,26 @@ std::string formatCount(int64_t count);
 /// "1,234"; "2.3e+08" where nobody reads single digits.
 std::string formatLargeCount(double count);
 
-/// A table with aligned columns. The first row is the head; a cell longer than its column's limit is not cut, rows wrap
-/// nowhere: what is printed can be searched.
+/// How many columns results may take: those of the terminal, at most 100; 100 in a pipe; no limit once allowWide() was called.
+size_t resultColumns();
+/// --wide: lines of results may be as long as they are, and no cell is shortened.
+void allowWide();
+
+/// A table with aligned columns that fits its width. The first row is the head. Where the columns do not fit, those that are
+/// aligned to the left give way, the widest first: cells of `left` are shortened with "...", cells of `text` continue in further
+/// lines. What still does not fit becomes several tables, each with the first column: no figure is ever cut.
 class Table {
 public:
-  enum class Align : uint8_t { left, right };
+  enum class Align : uint8_t { left, right, text };
   explicit Table(std::vector<std::pair<std::string, Align>> columns);
   void addRow(std::vector<std::string> cells);
-  std::string print() const;
+  std::string print(size_t width = resultColumns()) const;
 
 private:
+  std::vector<size_t> naturalWidths() const;
+  std::vector<std::vector<size_t>> blocksOf(const std::vector<size_t> &widths, size_t limit) const;
+  std::string printColumns(const std::vector<size_t> &shown, const std::vector<size_t> &widths) const;
+
   std::vector<std::pair<std::string, Align>> columns;
   std::vector<std::vector<std::string>> rows;
 };
@@ -47,14 +57,14 @@ private:
   size_t shown = 0;
 };
 
-/// Prints text to standard output; throws Error(badInput) when it cannot be written (a closed pipe, a full disk).
+/// Prints text for people to standard output, lines broken at spaces where they are longer than resultColumns(); throws Error(badInput) when it cannot be written (a closed pipe, a full disk).
 void printResult(const std::string &text);
 /// JSON with two spaces of indentation and sorted members.
 void printResult(const nlohmann::json &json);
-/// "weft: note: ..." on standard error.
+/// "weft: note: ..." on standard error: on a terminal broken at its width, elsewhere one line, as messages are.
 void printNote(const std::string &text);
 
-/// Writes a text file whole or not at all. "-" is standard output. Throws Error(badInput) naming the file.
+/// Writes a text file whole or not at all. "-" is standard output, which gets exactly the bytes of the file. Throws Error(badInput) naming the file.
 void writeFile(const std::string &path, const std::string &text);
 /// Throws Error(badInput) naming the file.
 std::string readFile(const std::string &path);
