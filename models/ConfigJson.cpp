@@ -256,6 +256,37 @@ std::vector<std::string> supportedModelTypes() {
   return names;
 }
 
+std::vector<ConfigFamily> configFamilies() {
+  // Sizes that one reader or another cannot do without, those that families share before their own.
+  const std::vector<std::pair<std::string, int64_t>> sizes = {{"hidden_size", 64}, {"num_attention_heads", 4}, {"intermediate_size", 128}, {"hidden_dim", 128},
+                                                              {"dim", 64},         {"n_heads", 4},             {"n_embd", 64},             {"n_head", 4}};
+  std::vector<ConfigFamily> families;
+  for (const auto &[modelType, read] : familyReaders()) {
+    ConfigFamily family{.modelType = modelType, .family = {}, .keys = {}};
+    std::set<std::string> asked;
+    const auto reads = [&](const nlohmann::json &object) {
+      try {
+        ConfigReader reader(object.dump(), modelType);
+        ConfigDescription description{.specification = read(reader)};
+        readPositions(reader, description);
+        family.family = description.specification.family;
+        asked = reader.keysRead();
+        return true;
+      } catch (const Error &) {
+        return false;
+      }
+    };
+    nlohmann::json least = nlohmann::json::object();
+    for (const auto &[key, value] : sizes) least[key] = value;
+    for (const auto &[key, value] : sizes)
+      if (nlohmann::json without = least; without.erase(key) > 0 && reads(without)) least = std::move(without);
+    if (!reads(least)) throw Error::checkFailed("model_type \"{}\": no file of sizes alone describes it", modelType);
+    for (const std::string &key : asked) family.keys.push_back({.name = key, .isRequired = least.contains(key)});
+    families.push_back(std::move(family));
+  }
+  return families;
+}
+
 ConfigDescription parseConfig(std::string_view text, const std::string &where, const std::set<std::string> &allowedKeys) {
   ConfigReader reader(text, where);
   const std::string modelType = reader.requiredText("model_type");

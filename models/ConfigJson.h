@@ -40,4 +40,19 @@ ConfigDescription readConfig(const std::string &path, const std::set<std::string
 /// Values of `model_type` that parseConfig understands, sorted.
 std::vector<std::string> supportedModelTypes();
 
+struct ConfigKey {
+  std::string name;
+  bool isRequired = false;
+};
+
+/// One value of `model_type`: the layer that it describes, and the keys that its reader asks for.
+struct ConfigFamily {
+  std::string modelType;
+  Family family = Family::encoder;
+  std::vector<ConfigKey> keys;  ///< sorted by name
+};
+
+/// Of every model type, found by reading: what this lists is what parseConfig does.
+std::vector<ConfigFamily> configFamilies();
+
 }  // namespace weft::models

@@ -77,7 +77,16 @@ int workerCount() {
 
 bool colorWanted(int fileDescriptor) { return !environmentValue("NO_COLOR") && isatty(fileDescriptor) == 1; }
 
+namespace {
+
+bool isWide = false;
+
+}  // namespace
+
+void allowWide() { isWide = true; }
+
 size_t outputColumns(int fileDescriptor) {
+  if (isWide) return unlimitedColumns;
   winsize size{};
   if (ioctl(fileDescriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return defaultColumns;
   return std::clamp(size_t(size.ws_col), fewestColumns, defaultColumns);

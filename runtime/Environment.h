@@ -35,7 +35,9 @@ int workerCount();
 bool colorWanted(int fileDescriptor);
 
 /// How many columns text on the given file descriptor may take: those of a terminal, but no fewer than fewestColumns and no
-/// more than defaultColumns (kernel/TextWidth.h), which a pipe or a file gets.
+/// more than defaultColumns (kernel/TextWidth.h), which a pipe or a file gets; unlimitedColumns once allowWide() was called.
 size_t outputColumns(int fileDescriptor);
+/// --wide: lines of results may be as long as they are, and no cell is shortened.
+void allowWide();
 
 }  // namespace weft::runtime

@@ -40,28 +40,6 @@ class Writing(CommandTest):
         self.assertEqual(self.files('a'), self.files('b'))
         self.assertEqual(self.weft('diff', 'a', 'b').out, 'equal\n')
 
-    def test_diff_of_different_plans_exits_1(self):
-        self.weft('compile', *TINY, '-o', 'a')
-        self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b')
-        result = self.weft('diff', 'a', 'b', '--json', code=1).json()
-        self.assertFalse(result['equal'])
-        self.assertTrue(result['removed'] and result['added'])
-        self.assertGreater(result['seconds'][1], result['seconds'][0])
-
-    def test_diff_of_kernels_with_two_operands(self):
-        """Pairs of pairs of layouts are lists, in both forms."""
-        self.weft('compile', *TINY, '-o', 'a')
-        order = next(tensor for tensor in json.loads((self.folder / 'a/plan.json').read_text())['tensors'] if tensor['name'] == 'score')
-        axes = [order['axes'][dimension] for dimension in order['order']]
-        axes[0], axes[1] = axes[1], axes[0]
-        self.weft('compile', *TINY, '--pin', 'score=' + ','.join(axes), '-o', 'b')
-        changed = self.weft('diff', 'a', 'b', '--json', code=1).json()['changed']
-        pairs = [pair for members in changed.values() for pair in members.values()]
-        self.assertTrue(all(isinstance(pair, list) and len(pair) == 2 for pair in pairs))
-        result = self.weft('diff', 'a', 'b', code=1)
-        self.assertEqual(result.err, '')
-        self.assertIn('predicted', result.out)
-
     def test_output_folder_that_is_no_artifact_is_kept(self):
         (self.folder / 'precious').mkdir()
         self.write('precious/thesis.txt', 'years of work')

@@ -41,7 +41,7 @@ class Distributions(CommandTest):
         self.assertEqual((found['coverage']['rows'], found['coverage']['legal'], found['coverage']['shipped']), (rows, legal, True))
         self.assertGreater(legal, 100 * rows)
         figures = [(self.folder / 'figures' / name).read_text() for name in ('contractions.svg', 'loops.svg', 'distributions.json')]
-        for text in (self.weft('explain', 'out', '--distributions').out, *figures):
+        for text in (self.weft('explain', 'out', '--distributions').prose(), *figures):
             self.assertRegex(text, "rows of [0-9,]+ of [0-9.,e+]+ legal configurations: the profile that ships keeps only the best rows of each kernel, "
                                    'so slow tails are missing')
             self.assertIn('--layouts 1000000 --layout-factor 1000000 --knobs 1', text)

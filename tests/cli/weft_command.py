@@ -25,6 +25,10 @@ class Result:
     def json(self):
         return json.loads(self.out)
 
+    def prose(self):
+        """Standard output with the line breaks undone that fit it to its columns."""
+        return ' '.join(self.out.split())
+
 
 class CommandTest(unittest.TestCase):
     """Each test gets an empty folder, which is the current one, and an empty cache."""

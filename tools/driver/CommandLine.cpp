@@ -3,8 +3,10 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "runtime/Environment.h"
 #include "runtime/Streams.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/Help.h"
 #include "tools/driver/commands/Commands.h"
 
 #include <fmt/format.h>
@@ -21,25 +23,59 @@ namespace {
 
 struct CommandRow {
   const char *name;
+  const char *group;
   const char *summary;
+  const char *examples;  ///< one a line; the first stands in `weft --help`, and a test runs all in this order
   Action (*add)(CLI::App &command);
 };
 
+constexpr const char *compiling = "Compile a model", *looking = "See why, and what there is", *running = "On a GPU", *machine = "This machine";
+
 const CommandRow commandRows[] = {
-    {"compile", "a model to an artifact: chosen fusions and layouts, CUDA text, cubins", addCompile},
-    {"import", "a model to its graph; decides nothing", addImport},
-    {"opt", "the proposing passes: variants of the graph and every fusion attempt", addOpt},
-    {"profile", "measure the configurations of a model's kernels on GPUs; export, import and merge what was measured", addProfile},
-    {"select", "choose fusions, layouts and configurations; print the plan or draw the selection graph", addSelect},
-    {"emit", "emit and build an artifact again after its plan or its kernels were edited", addEmit},
-    {"verify", "every kernel on a GPU against fp64, the whole plan on small extents against the interpreter", addVerify},
-    {"explain", "why an artifact is as it is, with prices", addExplain},
-    {"run", "an artifact on a GPU, on random inputs or those of a file", addRun},
-    {"time", "how long an artifact and its kernels take, alone or against another", addTime},
-    {"diff", "what differs between two artifacts; exit 1 if anything does", addDiff},
-    {"cache", "the kernel cache: stat, verify, gc", addCache},
-    {"env", "environment variables, tools found, folders", addEnv},
-    {"devices", "the GPUs that weft can choose for, with the source of every figure", addDevices},
+    {"compile", compiling, "a model to an artifact: chosen fusions and layouts, CUDA text, cubins",
+     "weft compile bert-large --dim b=8 --dim j=512 -o bert\n"
+     "weft compile bert-large --pin q=hbpj -o pinned\n"
+     "weft compile paper-encoder --train --stop-after emit -o encoder", addCompile},
+    {"import", compiling, "a model to its graph; decides nothing",
+     "weft import bert-large -o bert.mlir\n"
+     "weft import llama-3-8b --dim j=4096", addImport},
+    {"opt", compiling, "the proposing passes: variants of the graph and every fusion attempt",
+     "weft opt bert.mlir --records\n"
+     "weft opt gpt2 --candidates", addOpt},
+    {"select", compiling, "choose fusions, layouts and configurations; print the plan or draw the selection graph",
+     "weft select bert-large --alternatives 3\n"
+     "weft select bert-large --attention unfused --dot selection.dot", addSelect},
+    {"emit", compiling, "emit and build an artifact again after its plan or its kernels were edited",
+     "weft emit bert\n"
+     "weft emit bert --discard-edits -o again", addEmit},
+    {"explain", looking, "why an artifact is as it is, with prices",
+     "weft explain bert\n"
+     "weft explain bert --fusion q,score\n"
+     "weft explain bert --layout q", addExplain},
+    {"diff", looking, "what differs between two artifacts, and which decision it comes from; exit 1 if anything does",
+     "weft diff bert pinned", addDiff},
+    {"models", looking, "the models that weft knows by name, their shapes and what is supported of them",
+     "weft models\n"
+     "weft models llama-3-8b", addModels},
+    {"devices", looking, "the GPUs that weft can choose for, with the source of every figure",
+     "weft devices\n"
+     "weft devices h200", addDevices},
+    {"run", running, "an artifact on a GPU, on random inputs or those of a file",
+     "weft run bert --seed 7 --outputs results.safetensors", addRun},
+    {"time", running, "how long an artifact and its kernels take, alone or against another",
+     "weft time bert\n"
+     "weft time bert --against pinned --rounds 51", addTime},
+    {"verify", running, "every kernel on a GPU against fp64, the whole plan on small extents against the interpreter",
+     "weft verify bert\n"
+     "weft verify bert --samples 65536", addVerify},
+    {"profile", running, "measure the configurations of a model's kernels on GPUs; export, import and merge what was measured",
+     "weft profile gpt2 --dry-run\n"
+     "weft profile gpt2 --budget 600 --store h200.db\n"
+     "weft profile export h200.db -o h200.txt", addProfile},
+    {"cache", machine, "the kernel cache: stat, verify, gc",
+     "weft cache stat\n"
+     "weft cache gc --keep 2G", addCache},
+    {"env", machine, "environment variables, tools found, folders", "weft env", addEnv},
 };
 
 std::string_view nameOf(ErrorKind kind) {
@@ -92,7 +128,7 @@ std::string unknownOption(const CLI::App &command, const Typed &typed) {
 
 /// An error of the command line itself; CLI11 prints help through the same path.
 int usage(const CLI::App &root, const CLI::ParseError &error, const Typed &typed) {
-  if (error.get_exit_code() == 0) return root.exit(error);
+  if (error.get_exit_code() == 0) return root.exit(error);  // prints help or version
   std::vector<std::string> names;
   for (const CommandRow &row : commandRows) names.emplace_back(row.name);
   const std::string first = typed.command();
@@ -105,6 +141,12 @@ int usage(const CLI::App &root, const CLI::ParseError &error, const Typed &typed
               fmt::format("{} (weft {}--help lists what there is)", error.what(), known ? first + " " : ""), typed);
 }
 
+/// Options that every command spells the same way.
+void groupOutput(CLI::App &command) {
+  for (const char *name : {"--output", "--keep", "--json", "--wide", "--help"})
+    if (CLI::Option *option = command.get_option_no_throw(name)) option->group("Output");
+}
+
 }  // namespace
 
 int runCommandLine(int argumentCount, char **arguments) {
@@ -114,11 +156,14 @@ int runCommandLine(int argumentCount, char **arguments) {
   const Typed typed(argumentCount, arguments);
   int exitCode = 0;
   bool json = false;
+  root.formatter(std::make_shared<HelpFormatter>());  // before the commands, which inherit it
   for (const CommandRow &row : commandRows) {
     CLI::App *command = root.add_subcommand(row.name, row.summary);
-    command->add_flag("--json", json, "print one JSON value instead of text");
-    command->add_flag_callback("--wide", allowWide, "lines of text as long as they are, not shortened or wrapped to the terminal or to 100 columns");
+    command->group(row.group)->footer(row.examples);
+    command->add_flag("--json", json, "print one JSON object instead of text (docs/json.md)");
+    command->add_flag_callback("--wide", runtime::allowWide, "lines as long as they are, not wrapped or shortened to the terminal, or to 100 columns");
     command->callback([&exitCode, &json, action = row.add(*command)] { exitCode = action(json); });
+    groupOutput(*command);
   }
   try {
     try {

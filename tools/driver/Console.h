@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/Format.h"
+#include "kernel/TextTable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -17,28 +18,14 @@ std::string formatCount(int64_t count);
 /// "1,234"; "2.3e+08" where nobody reads single digits.
 std::string formatLargeCount(double count);
 
-/// How many columns results may take: those of the terminal, at most 100; 100 in a pipe; no limit once allowWide() was called.
+/// How many columns results may take: those of the terminal, at most 100; 100 in a pipe; no limit with --wide.
 size_t resultColumns();
-/// --wide: lines of results may be as long as they are, and no cell is shortened.
-void allowWide();
 
-/// A table with aligned columns that fits its width. The first row is the head. Where the columns do not fit, those that are
-/// aligned to the left give way, the widest first: cells of `left` are shortened with "...", cells of `text` continue in further
-/// lines. What still does not fit becomes several tables, each with the first column: no figure is ever cut.
-class Table {
+/// A table that fits what is printed to (kernel/TextTable.h), its head emphasized.
+class Table : public TextTable {
 public:
-  enum class Align : uint8_t { left, right, text };
-  explicit Table(std::vector<std::pair<std::string, Align>> columns);
-  void addRow(std::vector<std::string> cells);
+  using TextTable::TextTable;
   std::string print(size_t width = resultColumns()) const;
-
-private:
-  std::vector<size_t> naturalWidths() const;
-  std::vector<std::vector<size_t>> blocksOf(const std::vector<size_t> &widths, size_t limit) const;
-  std::string printColumns(const std::vector<size_t> &shown, const std::vector<size_t> &widths) const;
-
-  std::vector<std::pair<std::string, Align>> columns;
-  std::vector<std::vector<std::string>> rows;
 };
 
 /// Terminal emphasis, off in pipes and under NO_COLOR.
@@ -59,8 +46,9 @@ private:
 
 /// Prints text for people to standard output, lines broken at spaces where they are longer than resultColumns(); throws Error(badInput) when it cannot be written (a closed pipe, a full disk).
 void printResult(const std::string &text);
-/// JSON with two spaces of indentation and sorted members.
-void printResult(const nlohmann::json &json);
+/// What --json prints: an object with two spaces of indentation and sorted members, and the version of what it means (docs/json.md).
+std::string jsonText(nlohmann::json object);
+void printResult(const nlohmann::json &object);
 /// "weft: note: ..." on standard error: on a terminal broken at its width, elsewhere one line, as messages are.
 void printNote(const std::string &text);
 

@@ -50,9 +50,24 @@ std::vector<OpPair> parsePairs(const std::vector<std::string> &texts, const std:
   return pairs;
 }
 
+/// Options that are declared while it lives stand under its heading in --help.
+class OptionGroup {
+public:
+  OptionGroup(CLI::App &command, const std::string &name) : command(command), before(command.option_defaults()->get_group()) {
+    command.option_defaults()->group(name);
+  }
+  ~OptionGroup() { command.option_defaults()->group(before); }
+  OptionGroup(const OptionGroup &) = delete;
+
+private:
+  CLI::App &command;
+  std::string before;
+};
+
 }  // namespace
 
 void ModelFlags::declare(CLI::App &command) {
+  const OptionGroup group(command, "Model");
   command.add_option("model", model, "preset name, config.json or .mlir")->required()->type_name("MODEL");
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
   command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
@@ -121,6 +136,7 @@ std::optional<double> ModelFlags::dropoutProbability() const {
 }
 
 void ChoiceFlags::declare(CLI::App &command) {
+  const OptionGroup group(command, "Choices");
   command.add_option("--attention", attention, "auto, unfused or decomposed")->capture_default_str()->type_name("KIND");
   command.add_option("--norms", norms, "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, behind the products that read them; or "
                                        "auto, which prices all")
@@ -186,6 +202,7 @@ std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
 }
 
 void TargetFlags::declare(CLI::App &command, bool builds) {
+  const OptionGroup group(command, "Target");
   command.add_option("--device", deviceName, "GPU to choose for; see weft devices")->capture_default_str()->type_name("GPU");
   command.add_option("--target", target, "architecture to emit for; default: the device's")->type_name("SM");
   command.add_option("--profile", profile, "measured times: a text, a store, or none; default: those that ship with weft")->type_name("FILE");
@@ -218,6 +235,7 @@ std::string TargetFlags::architecture() const {
 }
 
 void KeepFlags::declare(CLI::App &command) {
+  const OptionGroup group(command, "Output");
   command.add_option("--keep", kinds, "write listings of every kernel: ptx, sass")->delimiter(',')->type_name("KIND");
 }
 
@@ -228,6 +246,7 @@ void KeepFlags::check() const {
 bool KeepFlags::keeps(const std::string &kind) const { return std::ranges::find(kinds, kind) != kinds.end(); }
 
 void PhaseFlags::declare(CLI::App &command) {
+  const OptionGroup group(command, "Phases");
   command.add_option("--start-from", startFrom,
                      fmt::format("{}; lower, emit or build on an artifact", startFromHelp))
       ->capture_default_str()->type_name("PHASE");

@@ -25,5 +25,6 @@ Action addDiff(CLI::App &command);
 Action addCache(CLI::App &command);
 Action addEnv(CLI::App &command);
 Action addDevices(CLI::App &command);
+Action addModels(CLI::App &command);
 
 }  // namespace weft::driver

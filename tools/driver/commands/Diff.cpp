@@ -1,12 +1,16 @@
-// weft diff: what differs between two artifacts, kernel by kernel. Exit 0 when their plans are equal, 1 when not.
+// weft diff: what differs between two artifacts, by what their kernels compute (PlanDifference.h), and which decision each
+// difference comes from. Exit 0 when nothing differs, 1 when anything does.
+#include "kernel/TextWidth.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PlanDifference.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/commands/Commands.h"
-
-#include "runtime/Artifact.h"
+#include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -14,88 +18,189 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
+constexpr auto left = Table::Align::left, right = Table::Align::right, text = Table::Align::text;
 
-json describe(const runtime::PlanKernel &kernel) {
-  return {{"ops", kernel.ops},
-          {"inputLayouts", kernel.inputLayouts},
-          {"outputLayouts", kernel.outputLayouts},
-          {"configuration", kernel.configuration},
-          {"seconds", kernel.seconds},
-          {"timeSource", nameOf(timeSourceOf(kernel))},
-          {"verifiedOn", kernel.verifiedOn},
-          {"key", kernel.key}};
-}
-
-/// Members of two flat objects that differ: name -> [a, b].
-json changes(const json &a, const json &b) {
-  json object = json::object();
-  for (const auto &[name, value] : a.items())
-    if (value != b.at(name)) object[name] = json::array({value, b.at(name)});  // braces alone make an object of two pairs
-  return object;
-}
-
-std::map<std::string, const runtime::PlanKernel *> byName(const runtime::Plan &plan) {
-  std::map<std::string, const runtime::PlanKernel *> kernels;
-  for (const runtime::PlanKernel &kernel : plan.kernels) kernels[kernel.name] = &kernel;
-  return kernels;
-}
-
-json header(const runtime::Plan &plan) {
-  return {{"model", plan.model},   {"variant", plan.variant}, {"dims", plan.dims},       {"dtype", plan.dtype},
-          {"device", plan.device}, {"target", plan.target},   {"costModel", plan.costModel}};
-}
-
-json difference(const runtime::Artifact &a, const runtime::Artifact &b) {
-  const auto before = byName(a.plan), after = byName(b.plan);
-  json result = {{"plan", changes(header(a.plan), header(b.plan))}, {"added", json::array()}, {"removed", json::array()},
-                 {"changed", json::object()}, {"seconds", {a.plan.predictedSeconds, b.plan.predictedSeconds}}};
-  for (const auto &[name, kernel] : before)
-    if (!after.contains(name)) result["removed"].push_back(name);
-  for (const auto &[name, kernel] : after) {
-    const auto old = before.find(name);
-    if (old == before.end()) {
-      result["added"].push_back(name);
-      continue;
-    }
-    json changed = changes(describe(*old->second), describe(*kernel));
-    const auto textA = a.sources.find(old->second->source), textB = b.sources.find(kernel->source);
-    if (textA != a.sources.end() && textB != b.sources.end() && textA->second != textB->second)
-      changed["source"] = json::array({old->second->source, kernel->source});
-    if (!changed.empty()) result["changed"][name] = changed;
+/// What the decision means for a reader.
+std::string_view meaningOf(Decision decision) {
+  switch (decision) {
+  case Decision::graph: return "other graph or extents";
+  case Decision::device: return "other device";
+  case Decision::rewrite: return "ops rewritten (variant)";
+  case Decision::fusion: return "same ops, fused otherwise";
+  case Decision::chunks: return "run in another number of chunks";
+  case Decision::pin: return "layout pinned";
+  case Decision::layout: return "other layout of a tensor";
+  case Decision::schedule: return "other family or configuration";
+  case Decision::edit: return "kernel edited by hand";
+  case Decision::text: return "other text for the same choices: another version of weft";
+  case Decision::prices: return "same choices, other prices";
   }
-  result["edits"] = {editLines(a), editLines(b)};
-  result["equal"] = toJson(a.plan) == toJson(b.plan) && a.sources == b.sources;
+  return "";
+}
+
+std::string delta(double before, double after) {
+  return before == after ? "-" : fmt::format("{}{}", after > before ? "+" : "-", formatSeconds(std::abs(after - before)));
+}
+
+std::string percent(double before, double after) {
+  return before > 0 && after != before ? fmt::format(" ({:+.1f}%)", 100 * (after / before - 1)) : "";
+}
+
+std::string bytesChange(int64_t before, int64_t after) {
+  return before == after ? formatBytes(before) : fmt::format("{} -> {}", formatBytes(before), formatBytes(after));
+}
+
+/// Kernels that run: views cost nothing and are no kernel of anyone's count.
+size_t launched(const std::vector<PairedKernel> &kernels) {
+  size_t count = 0;
+  for (const PairedKernel &kernel : kernels) count += kernel.isView ? 0 : kernel.kernels.size();
+  return count;
+}
+
+std::string kernelText(const PairedKernel &kernel) {
+  std::string line = kernel.name;
+  if (kernel.kernels.size() > 1) line += fmt::format(" in {} chunks", kernel.kernels.size());
+  if (kernel.isView) return line + ": view";
+  return line + fmt::format(": {}{}, {}, {}", formatSeconds(kernel.seconds), kernel.isEdited ? " before it was edited" : kernel.isMeasured ? "" : " modelled",
+                            familyLabel(kernel.family), kernel.configuration);
+}
+
+std::string groupText(const KernelGroup &group) {
+  std::string result = fmt::format("  {}: {} -> {}{}, moves {}\n", group.computes, formatSeconds(group.secondsBefore()), formatSeconds(group.secondsAfter()),
+                                   percent(group.secondsBefore(), group.secondsAfter()), bytesChange(group.bytesBefore(), group.bytesAfter()));
+  for (const LayoutChange &change : group.layouts)
+    result += fmt::format("    layout of {}: {} -> {}{}\n", change.tensor, change.before, change.after, change.isPinned ? " (pinned)" : "");
+  std::vector<std::string> before, after;
+  for (const PairedKernel &kernel : group.before) before.push_back(kernelText(kernel));
+  for (const PairedKernel &kernel : group.after) after.push_back(kernelText(kernel));
+  for (const std::string &line : before)
+    if (std::ranges::find(after, line) == after.end()) result += "    a " + line + "\n";
+  for (const std::string &line : after) result += (std::ranges::find(before, line) == before.end() ? "    b " : "    a and b ") + line + "\n";
   return result;
 }
 
-std::string printValue(const json &value) {
-  if (value.is_number_float()) return formatSeconds(value.get<double>());
-  if (value.is_array()) {
-    std::string text;
-    for (const json &item : value) text += (text.empty() ? "" : " | ") + printValue(item);
-    return text;
-  }
-  return value.is_string() ? value.get<std::string>() : value.dump();
+std::string whyText(const KernelGroup &group) {
+  std::string names;
+  for (const Decision decision : group.why) names += (names.empty() ? "" : ", ") + std::string(nameOf(decision));
+  return names;
 }
 
-std::string text(const json &difference) {
-  std::string result;
-  for (const size_t side : {0, 1})
-    for (const json &line : difference["edits"][side]) result += fmt::format("edit of {}: {}\n", side == 0 ? "a" : "b", line.get<std::string>());
-  if (difference["equal"].get<bool>()) return result + "equal\n";
-  for (const auto &[name, pair] : difference["plan"].items())
-    result += fmt::format("plan {}: {} -> {}\n", name, printValue(pair[0]), printValue(pair[1]));
-  for (const json &name : difference["removed"]) result += fmt::format("- {}\n", name.get<std::string>());
-  for (const json &name : difference["added"]) result += fmt::format("+ {}\n", name.get<std::string>());
-  for (const auto &[name, members] : difference["changed"].items()) {
-    result += fmt::format("~ {}\n", name);
-    for (const auto &[member, pair] : members.items())
-      if (member == "source") result += "    kernel text differs\n";
-      else if (member != "key")
-        result += fmt::format("    {}: {} -> {}\n", member, printValue(pair[0]), printValue(pair[1]));
+/// What differs, that whose time changes most first.
+std::vector<const KernelGroup *> different(const PlanDifference &difference) {
+  std::vector<const KernelGroup *> groups;
+  for (const KernelGroup &group : difference.groups)
+    if (!group.why.empty()) groups.push_back(&group);
+  std::ranges::stable_sort(groups, std::ranges::greater(), [](const KernelGroup *group) { return std::abs(group->secondsAfter() - group->secondsBefore()); });
+  return groups;
+}
+
+struct Share {
+  size_t groups = 0;
+  double seconds = 0;
+};
+
+/// Groups and seconds by the decision that explains most of a group.
+std::map<Decision, Share> sharesOf(const PlanDifference &difference) {
+  std::map<Decision, Share> shares;
+  for (const KernelGroup *group : different(difference)) {
+    Share &share = shares[group->why.front()];
+    ++share.groups;
+    share.seconds += group->secondsAfter() - group->secondsBefore();
   }
-  return result + fmt::format("predicted {} -> {}\n", formatSeconds(difference["seconds"][0].get<double>()),
-                              formatSeconds(difference["seconds"][1].get<double>()));
+  return shares;
+}
+
+std::string changesText(const std::vector<Change> &changes) {
+  std::string result;
+  for (const Change &change : changes) result += fmt::format("  {}: {} -> {}\n", change.what, change.before, change.after);
+  return result;
+}
+
+std::string sharesText(const PlanDifference &difference) {
+  Table table({{"decision", left}, {"kernel groups", right}, {"time", right}, {"", left}});
+  const std::map<Decision, Share> shares = sharesOf(difference);
+  for (const auto &[decision, share] : shares)
+    table.addRow({std::string(nameOf(decision)), std::to_string(share.groups), delta(0, share.seconds), std::string(meaningOf(decision))});
+  return shares.empty() ? "" : "\nwhy\n" + table.print();
+}
+
+std::string groupsTable(const PlanDifference &difference) {
+  Table table({{"what is computed", left}, {"kernels", right}, {"time a", right}, {"time b", right}, {"change", right}, {"moved", right}, {"why", left}});
+  size_t same = 0;
+  for (const KernelGroup &group : difference.groups) same += group.why.empty();
+  for (const KernelGroup *group : different(difference)) {
+    const int64_t moved = group->bytesAfter() - group->bytesBefore();
+    table.addRow({group->computes, fmt::format("{} -> {}", launched(group->before), launched(group->after)), formatSeconds(group->secondsBefore()),
+                  formatSeconds(group->secondsAfter()), delta(group->secondsBefore(), group->secondsAfter()),
+                  moved == 0 ? "-" : (moved > 0 ? "+" : "-") + formatBytes(std::abs(moved)), whyText(*group)});
+  }
+  if (different(difference).empty()) return "";
+  std::string result = "\n" + table.print();
+  if (same > 0) result += fmt::format("{} group{} of kernels {} equal\n", same, same == 1 ? "" : "s", same == 1 ? "is" : "are");
+  for (const KernelGroup *group : different(difference)) result += (group == different(difference).front() ? "\n" : "") + groupText(*group);
+  return result;
+}
+
+using EditLines = std::pair<std::vector<std::string>, std::vector<std::string>>;  // of a and of b
+
+std::string print(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
+  std::string result;
+  for (const std::string &line : edits.first) result += fmt::format("edit of a: {}\n", line);
+  for (const std::string &line : edits.second) result += fmt::format("edit of b: {}\n", line);
+  if (difference.isEqual) return result + "equal\n";
+  if (!difference.graph.empty()) result += "a and b compute different graphs; kernels are paired by the names of their values\n" + changesText(difference.graph);
+  result += fmt::format("{}: {} -> {}{}, workspace {}, {} -> {} kernels\n", a.model, formatSeconds(a.predictedSeconds), formatSeconds(b.predictedSeconds),
+                        percent(a.predictedSeconds, b.predictedSeconds), bytesChange(a.workspaceBytes, b.workspaceBytes),
+                        std::ranges::count_if(a.kernels, [](const auto &kernel) { return !runtime::isView(kernel); }),
+                        std::ranges::count_if(b.kernels, [](const auto &kernel) { return !runtime::isView(kernel); }));
+  result += changesText(difference.decisions) + sharesText(difference) + groupsTable(difference);
+  if (!difference.others.empty()) {
+    result += "\nalso different\n";
+    for (const std::string &other : difference.others) result += "  " + other + "\n";
+  }
+  return result;
+}
+
+json toJson(const PairedKernel &kernel) {
+  return {{"name", kernel.name}, {"family", kernel.family}, {"configuration", kernel.configuration}, {"ops", kernel.ops}, {"chunks", kernel.kernels.size()},
+          {"seconds", kernel.seconds}, {"bytesMoved", kernel.bytesMoved}, {"measured", kernel.isMeasured}, {"edited", kernel.isEdited}, {"view", kernel.isView}};
+}
+
+json toJson(const std::vector<PairedKernel> &kernels) {
+  json list = json::array();
+  for (const PairedKernel &kernel : kernels) list.push_back(toJson(kernel));
+  return list;
+}
+
+json toJson(const std::vector<Change> &changes) {
+  json list = json::array();
+  for (const Change &change : changes) list.push_back({{"what", change.what}, {"a", change.before}, {"b", change.after}});
+  return list;
+}
+
+template <typename Value>
+json pair(const Value &a, const Value &b) {
+  return {{"a", a}, {"b", b}};
+}
+
+json toJson(const KernelGroup &group) {
+  json layouts = json::array(), why = json::array();
+  for (const LayoutChange &change : group.layouts)
+    layouts.push_back({{"tensor", change.tensor}, {"a", change.before}, {"b", change.after}, {"pinned", change.isPinned}});
+  for (const Decision decision : group.why) why.push_back(nameOf(decision));
+  return {{"computes", group.computes}, {"why", why}, {"seconds", pair(group.secondsBefore(), group.secondsAfter())},
+          {"bytesMoved", pair(group.bytesBefore(), group.bytesAfter())}, {"layouts", layouts}, {"kernels", pair(toJson(group.before), toJson(group.after))}};
+}
+
+json toJson(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
+  json groups = json::array(), shares = json::array();
+  for (const KernelGroup *group : different(difference)) groups.push_back(toJson(*group));
+  for (const auto &[decision, share] : sharesOf(difference))
+    shares.push_back({{"decision", nameOf(decision)}, {"groups", share.groups}, {"seconds", share.seconds}});
+  return {{"equal", difference.isEqual}, {"graph", toJson(difference.graph)}, {"decisions", toJson(difference.decisions)},
+          {"model", pair(a.model, b.model)}, {"seconds", pair(a.predictedSeconds, b.predictedSeconds)},
+          {"workspaceBytes", pair(a.workspaceBytes, b.workspaceBytes)}, {"why", shares}, {"groups", groups},
+          {"equalGroups", difference.groups.size() - groups.size()}, {"others", difference.others}, {"edits", pair(edits.first, edits.second)}};
 }
 
 }  // namespace
@@ -105,16 +210,17 @@ Action addDiff(CLI::App &command) {
     std::string a, b;
   };
   auto flags = std::make_shared<Flags>();
-  command.add_option("a", flags->a, "artifact")->required()->type_name("DIR");
-  command.add_option("b", flags->b, "artifact")->required()->type_name("DIR");
+  command.add_option("a", flags->a, "folder that compile wrote")->required()->type_name("A");
+  command.add_option("b", flags->b, "another")->required()->type_name("B");
   return [flags](bool asJson) {
     const runtime::Artifact a = runtime::readArtifact(flags->a, runtime::Cubins::left), b = runtime::readArtifact(flags->b, runtime::Cubins::left);
     checkArtifact(a, flags->a, Use::toLook);
     checkArtifact(b, flags->b, Use::toLook);
-    const json result = difference(a, b);
-    if (asJson) printResult(result);
-    else printResult(text(result));
-    return result["equal"].get<bool>() ? 0 : 1;
+    const PlanDifference difference = differenceOf(a, b);
+    const EditLines edits = {editLines(a), editLines(b)};
+    if (asJson) printResult(toJson(difference, edits, a.plan, b.plan));
+    else printResult(print(difference, edits, a.plan, b.plan));
+    return difference.isEqual ? 0 : 1;
   };
 }
 

@@ -1,0 +1,26 @@
+// What of a model can be asked for, as data: what `weft models` lists. A test asks for everything that stands here, and for
+// what does not.
+#pragma once
+
+#include "models/LayerSpecification.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::models {
+
+/// "llama": what the graph of a family is made of, for people.
+std::string_view nameOf(Family family);
+std::string_view summaryOf(Family family);
+
+/// Values of --part, --dtype (the default first).
+std::vector<std::string> supportedParts(const LayerSpecification &specification);
+std::vector<std::string> supportedTypes(const LayerSpecification &specification);
+
+/// What an axis is, for people: "batch".
+std::string_view meaningOfAxis(std::string_view axis);
+/// How an axis that a model leaves open follows from others: "j", "i / h"; empty for one that it never leaves open.
+std::string_view ruleOfAxis(std::string_view axis);
+
+}  // namespace weft::models
