@@ -93,6 +93,11 @@ std::string prettyText(const json &value) {
   return out + "\n";
 }
 
+std::string resultText(nlohmann::json object) {
+  object["version"] = jsonVersion;
+  return prettyText(object);
+}
+
 json parseJson(std::string_view text, const std::string &where) {
   checkJsonNesting(text, where);
   try {

@@ -8,8 +8,14 @@
 
 namespace weft::runtime {
 
+/// Of every JSON object that a command prints (docs/json.md): raised when a member goes or means something else, not when one is added.
+constexpr int jsonVersion = 1;
+
 /// Ends with a newline. Throws std::logic_error for numbers that JSON cannot hold (infinite, not a number).
 std::string prettyText(const nlohmann::json &json);
+
+/// What a command prints with --json: the object with its version, as prettyText.
+std::string resultText(nlohmann::json object);
 
 /// Throws Error(badInput) naming `where` and the line. Duplicate member names are errors, and so is nesting that a stack may
 /// not hold (kernel/Nesting.h).

@@ -3,13 +3,17 @@
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
+#include "kernel/TextTable.h"
 #include "runtime/Driver.h"
+#include "runtime/Environment.h"
 #include "runtime/Executor.h"
 #include "runtime/JsonText.h"
 #include "runtime/RandomInputs.h"
 #include "runtime/Safetensors.h"
 #include "runtime/Streams.h"
 #include "runtime/TrainCommand.h"
+
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -25,14 +29,15 @@ std::string launchOf(const PlanKernel &kernel) {
 }
 
 void printTable(const Plan &plan) {
+  using enum TextTable::Align;
   printOut("{} ({}), {} kernels for {}\n", plan.model, plan.dtype, plan.kernels.size(), plan.target);
-  printOut("{:>3}  {:<36} {:<18} {:>24} {:>9} {:>5} {:>6}  {}\n", "#", "kernel", "family", "grid x block", "time us", "regs",
-             "spills", "after");
+  TextTable table({{"kernel", left}, {"#", right}, {"family", left}, {"grid x block", right}, {"time us", right}, {"regs", right}, {"spills", right}, {"after", left}});
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
-    printOut("{:>3}  {:<36} {:<18} {:>24} {:>9.2f} {:>5} {:>6}  {}\n", i, kernel.name, kernel.family, launchOf(kernel),
-               1e6 * kernel.seconds, kernel.registers, kernel.spillBytes, fmt::join(kernel.after, ","));
+    table.addRow({kernel.name, std::to_string(i), kernel.family, launchOf(kernel), fmt::format("{:.2f}", 1e6 * kernel.seconds),
+                  std::to_string(kernel.registers), std::to_string(kernel.spillBytes), fmt::format("{}", fmt::join(kernel.after, ","))});
   }
+  printOut("{}", table.print(outputColumns(STDOUT_FILENO)));
   for (const auto &[name, kernels] : plan.entryPoints)
     printOut("entry point {}: {} kernels\n", name, kernels.size());
 }
@@ -54,7 +59,7 @@ nlohmann::json listing(const Plan &plan) {
 }
 
 int check(const Plan &plan, bool json) {
-  if (json) printOut("{}", prettyText(listing(plan)));
+  if (json) printOut("{}", resultText(listing(plan)));
   else printTable(plan);
   if (!json) printOut("checked: files, hashes, parameters and order agree with the plan\n");
   return 0;
@@ -98,7 +103,7 @@ public:
     if (request.kernel.empty()) runEntry();
     else runKernel();
     if (request.json)
-      printOut("{}", prettyText({{"model", executor.plan().model},
+      printOut("{}", resultText({{"model", executor.plan().model},
                                    {"gpu", context.gpu().name},
                                    {"deviceBytes", executor.deviceBytes()},
                                    {"launches", request.repeat},

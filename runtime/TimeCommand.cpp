@@ -3,12 +3,16 @@
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
+#include "kernel/TextTable.h"
+#include "runtime/Environment.h"
 #include "runtime/GraphPrediction.h"
 #include "runtime/JsonText.h"
 #include "runtime/PlanBranches.h"
 #include "runtime/ReferenceCopy.h"
 #include "runtime/Streams.h"
 #include "runtime/TimePlan.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -56,16 +60,11 @@ Cells rowOf(const std::string &name, const Statistics &seconds, double bytes, do
 }
 
 std::string printRows(const std::vector<Cells> &rows) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const Cells &row : rows)
-    for (size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
-  std::string text;
-  for (const Cells &row : rows) {
-    std::string line = fmt::format("{:<{}}", row[0], widths[0]);
-    for (size_t column = 1; column + 1 < row.size(); ++column) line += fmt::format("  {:>{}}", row[column], widths[column]);
-    text += line + "  " + row.back() + "\n";
-  }
-  return text;
+  using enum TextTable::Align;
+  TextTable table({{"kernel", left}, {"median", right}, {"spread", right}, {"GB/s", right}, {"TFLOP/s", right}, {"share", right}, {"plan", right},
+                   {"measured/plan", right}, {"calls a round", left}});
+  for (const Cells &row : rows) table.addRow(row);
+  return table.print(outputColumns(STDOUT_FILENO));
 }
 
 std::string protocolOf(const Measurement &one) {
@@ -79,7 +78,7 @@ std::string protocolOf(const Measurement &one) {
 
 std::string tableOf(const PlanTimes &times) {
   const Plan &plan = times.timed->plan();
-  std::vector<Cells> rows{{"kernel", "median", "spread", "GB/s", "TFLOP/s", "share", "plan", "measured/plan", "calls a round"}};
+  std::vector<Cells> rows;
   const double sum = times.sumOfKernels();
   for (size_t position = 0; position < times.timed->kernels().size(); ++position) {
     const PlanKernel &kernel = times.planned(position);
@@ -208,7 +207,7 @@ int timeArtifact(const TimeRequest &request) {
     text += fmt::format("\n{} is {} as fast as {} ({:.3f} to {:.3f} in the middle 80% of {} rounds)\n", request.folder, times(ratio.median), request.against,
                         ratio.p10, ratio.p90, ratio.n);
   }
-  printOut("{}", request.json ? prettyText(report) : text);
+  printOut("{}", request.json ? resultText(report) : wrapped(text, outputColumns(STDOUT_FILENO)));
   return 0;
 }
 

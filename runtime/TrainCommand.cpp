@@ -103,7 +103,7 @@ public:
       if (request.saveEvery > 0 && state.step % request.saveEvery == 0) save();
     }
     save();
-    if (request.json) printOut("{}", prettyText(report()));
+    if (request.json) printOut("{}", resultText(report()));
     else if (interrupted) printOut("interrupted after step {}\n", state.step);
     return interrupted ? interruptedExitCode : 0;
   }

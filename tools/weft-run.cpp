@@ -1,6 +1,7 @@
 // weft-run: runs an artifact without MLIR. The runtime's own small binary; `weft run` is the same command.
 #include "kernel/Error.h"
 #include "runtime/Build.h"
+#include "runtime/Environment.h"
 #include "runtime/RunCommand.h"
 #include "runtime/Streams.h"
 #include "runtime/TimeCommand.h"
@@ -24,7 +25,8 @@ int dispatch(int argumentCount, char **arguments) {
   if (times) runtime::addTimeFlags(app, time);
   else runtime::addRunFlags(app, run);
   bool json = false;
-  app.add_flag("--json", json, "print JSON");
+  app.add_flag("--json", json, "print one JSON object instead of text (docs/json.md)");
+  app.add_flag_callback("--wide", runtime::allowWide, "lines as long as they are, not wrapped or shortened to the terminal, or to 100 columns");
   try {
     app.parse(argumentCount - (times ? 1 : 0), arguments + (times ? 1 : 0));
   } catch (const CLI::ParseError &error) {

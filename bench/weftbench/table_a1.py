@@ -101,8 +101,8 @@ def torch_contender(name, make, call):
 
 
 def peaks_of(settings):
-    device = json.loads(ours.weft(settings, 'devices', '--json'))
-    h200 = next(one for one in device if one['name'] == 'h200')
+    known = json.loads(ours.weft(settings, 'devices', '--json'))['devices']
+    h200 = next(one for one in known if one['name'] == 'h200')
     return operator_table.Peaks(h200['tensorFlops']['f16'], h200['fmaFlops'], h200['peakBandwidth'])
 
 

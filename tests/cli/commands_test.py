@@ -49,7 +49,7 @@ class Usage(CommandTest):
         names = [knob['name'] for knob in self.weft('env', '--json').json()['variables']]
         self.assertIn('WEFT_CACHE_DIR', names)
         self.assertEqual(names, sorted(names))
-        devices = {device['name']: device for device in self.weft('devices', '--json').json()}
+        devices = {device['name']: device for device in self.weft('devices', '--json').json()['devices']}
         self.assertFalse(devices['v100']['canEmit'])
         self.assertEqual(devices['h200']['architecture'], 'sm_90a')
         self.assertTrue(devices['h200']['sources']['copyBandwidth'])
@@ -125,20 +125,20 @@ class Phases(CommandTest):
 
     def test_forced_fusion_says_why_not(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
-        refused = next(record for variant in records.values() for record in variant
+        refused = next(record for variant in records['variants'] for record in variant['records']
                        if not record['accepted'] and len(record['ops']) == 2 and record['code'] in ('F021', 'F022'))
         pair = '{},{}'.format(*refused['ops'])
         self.fails(3, 'select', *TINY, '--fuse', pair, says=['--fuse ' + pair, refused['code'] + ' ' + refused['reason']])
 
     def test_records_and_candidates(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
-        attempts = [record for variant in records.values() for record in variant]
+        attempts = [record for variant in records['variants'] for record in variant['records']]
         self.assertTrue(any(record['accepted'] for record in attempts))
         refused = [record for record in attempts if not record['accepted']]
         self.assertTrue(refused)
         self.assertTrue(all(record['code'].startswith('F') and record['reason'] for record in refused))
         kernels = self.weft('compile', *TINY, '--stop-after', 'configure', '--json').json()
-        self.assertTrue(all(kernel['configurations'] > 0 for variant in kernels.values() for kernel in variant))
+        self.assertTrue(all(kernel['configurations'] > 0 for variant in kernels['variants'] for kernel in variant['kernels']))
 
     def test_lowering_prints_programs(self):
         self.assertTrue(self.weft('compile', *TINY, '--stop-after', 'lower').out.strip())
@@ -245,7 +245,7 @@ class Choices(CommandTest):
         free, bounds = {variant['name'] for variant in unlimited}, [variant['lowerBound'] for variant in unlimited]
         result = self.weft('select', *core, '--max-memory', '450')
         self.assertIn('variant decompose-softmax-64 has no plan: ', result.out)
-        self.assertIn('the smallest peak found is', result.out)
+        self.assertIn('the smallest peak found is', result.prose())
         limited = self.weft('select', *core, '--max-memory', '450', '--json').json()
         self.assertEqual(limited['lowerBound'], min(bounds))  # also of what has no plan in so little memory
         kept = {variant['name'] for variant in limited['variants']}
@@ -374,7 +374,7 @@ class Views(CommandTest):
             # One kernel at one price on both sides is no difference.
             own, others = ({(step['step'].split(':')[0], step['seconds']) for step in price[side]} for side in ('steps', 'otherSteps'))
             self.assertFalse(own & others)
-        text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*priced[0]['ops'])).out
+        text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*priced[0]['ops'])).prose()
         for side in ('steps', 'otherSteps'):
             for step in self.some(priced[0][side]):
                 self.assertIn(step['step'], text)
@@ -384,7 +384,7 @@ class Views(CommandTest):
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
         # What waits for rows of its own beside a profile says so; no shipped workload has 384 positions.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
-        text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').out
+        text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').prose()
         self.assertIn('fusing them: no plan does: beside a profile it is offered by rows of its own alone', text)
         # Without one the model prices it.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--profile', 'none', '--stop-after', 'emit',
@@ -412,7 +412,7 @@ class Views(CommandTest):
                    '  %s = weft.slice %r {axis = i, start = 32, size = 32} : !x -> !s\n  %t = weft.exp %s : !s\n'
                    '  weft.return %r, %t : !x, !s\n}\n')
         self.weft('compile', 'slices.mlir', '--stop-after', 'emit', '--pin', 's=ji', '-o', 'slices')
-        self.assertIn('is a copy: V005 parts-not-whole-lines (runs along i in ji are no multiples of 128 bytes)', self.weft('explain', 'slices').out)
+        self.assertIn('is a copy: V005 parts-not-whole-lines (runs along i in ji are no multiples of 128 bytes)', self.weft('explain', 'slices').prose())
 
     def test_movement(self):
         ledger = self.weft('explain', 'out', '--movement', '--json').json()

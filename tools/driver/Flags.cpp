@@ -50,20 +50,6 @@ std::vector<OpPair> parsePairs(const std::vector<std::string> &texts, const std:
   return pairs;
 }
 
-/// Options that are declared while it lives stand under its heading in --help.
-class OptionGroup {
-public:
-  OptionGroup(CLI::App &command, const std::string &name) : command(command), before(command.option_defaults()->get_group()) {
-    command.option_defaults()->group(name);
-  }
-  ~OptionGroup() { command.option_defaults()->group(before); }
-  OptionGroup(const OptionGroup &) = delete;
-
-private:
-  CLI::App &command;
-  std::string before;
-};
-
 }  // namespace
 
 void ModelFlags::declare(CLI::App &command) {

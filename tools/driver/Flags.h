@@ -16,6 +16,20 @@
 
 namespace weft::driver {
 
+/// Options that are declared while it lives stand under its heading in --help.
+class OptionGroup {
+public:
+  OptionGroup(CLI::App &command, const std::string &name) : command(command), before(command.option_defaults()->get_group()) {
+    command.option_defaults()->group(name);
+  }
+  ~OptionGroup() { command.option_defaults()->group(before); }
+  OptionGroup(const OptionGroup &) = delete;
+
+private:
+  CLI::App &command;
+  std::string before;
+};
+
 /// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout; --train, --gradients-of, --recompute, --optimizer.
 struct ModelFlags {
   std::string model;

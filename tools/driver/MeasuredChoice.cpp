@@ -53,7 +53,8 @@ runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &
 void MeasureFlags::declare(CLI::App &command) {
   command.add_flag("--measure{4}", plans,
                    "time the 4 plans that are predicted to be best (--measure=N: N plans) as whole graphs on this machine's GPU and keep the "
-                   "fastest; the artifact then depends on the measurement");
+                   "fastest; the artifact then depends on the measurement")
+      ->group("Choices");
 }
 
 void MeasureFlags::open(const PhaseFlags &phases, std::optional<runtime::cuda::Context> &gpu) const {

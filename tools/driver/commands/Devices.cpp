@@ -32,7 +32,7 @@ nlohmann::json toJson(const Device &device) {
 std::string overview() {
   constexpr auto left = Table::Align::left, right = Table::Align::right;
   Table table({{"device", left}, {"target", left}, {"emits", left}, {"copy", right}, {"peak", right}, {"f16 tensor", right},
-               {"fp32 FMA", right}, {"L2", right}, {"title", left}});
+               {"fp32 FMA", right}, {"L2", right}, {"title", Table::Align::text}});
   for (const Device &device : devices()) {
     const auto tensor = device.tensorFlops.find(DType::f16);
     table.addRow({device.name, device.architecture, device.canEmit ? "yes" : "model-only",
@@ -59,7 +59,7 @@ Action addDevices(CLI::App &command) {
   return [name](bool json) {
     if (!name->empty()) {
       const Device &device = findDevice(*name);
-      if (json) printResult(toJson(device));
+      if (json) printResult(nlohmann::json{{"devices", nlohmann::json::array({toJson(device)})}});
       else printResult(details(device));
       return 0;
     }
@@ -69,7 +69,7 @@ Action addDevices(CLI::App &command) {
     }
     nlohmann::json list = nlohmann::json::array();
     for (const Device &device : devices()) list.push_back(toJson(device));
-    printResult(list);
+    printResult(nlohmann::json{{"devices", list}});
     return 0;
   };
 }

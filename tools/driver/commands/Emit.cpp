@@ -196,6 +196,7 @@ Action addEmit(CLI::App &command) {
   auto request = std::make_shared<EmitRequest>();
   command.add_option("artifact", request->folder, "folder that compile wrote")->required()->type_name("DIR");
   command.add_option("-o,--output", request->output, "folder to write; default: in place")->type_name("DIR");
+  const OptionGroup group(command, "Target");
   command.add_option("--target", request->target.target, "architecture; default: the plan's")->type_name("SM");
   command.add_option("--profile", request->target.profile, "measured times; default: the analytic model")
       ->type_name("FILE");

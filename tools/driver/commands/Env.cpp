@@ -31,7 +31,7 @@ nlohmann::json toJson() {
 
 std::string text(const nlohmann::json &environment) {
   Table table({{"variable", Table::Align::left}, {"value", Table::Align::left}, {"changes output", Table::Align::left},
-               {"meaning", Table::Align::left}});
+               {"meaning", Table::Align::text}});
   for (const nlohmann::json &knob : environment["variables"])
     table.addRow({knob["name"], knob["value"].is_null() ? "-" : knob["value"].get<std::string>(),
                   knob["effect"] == nameOf(runtime::KnobEffect::changesOutput) ? "yes" : "no", knob["meaning"]});

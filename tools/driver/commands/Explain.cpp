@@ -80,6 +80,7 @@ Action addExplain(CLI::App &command) {
   command.get_option("model")->description("folder that compile wrote; with --movement also a preset name, config.json or .mlir")->type_name("DIR");
   flags->choices.declare(command);
   flags->target.declare(command, false);
+  const OptionGroup group(command, "View");
   CLI::Option *kernel = command.add_option("--kernel", flags->kernel, "everything about one kernel")->type_name("NAME");
   CLI::Option *fusion =
       command.add_option("--fusion", flags->fusion, "two kernels or ops: fused, or why not, and the price")

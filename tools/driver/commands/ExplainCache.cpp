@@ -56,7 +56,7 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
   options.headers = emitted.available;
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
   const std::vector<KeyParts> cached = cache.parts();
-  Explanation result{.text = "", .json = json::object()};
+  Explanation result{.text = "", .json = {{"kernels", json::array()}}};
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const runtime::BuildRequest &request = emitted.requests[index];
     if (!name.empty() && replanned.planned.plan.kernels[emitted.kernelsOfRequest[index].front()].source != wanted) continue;
@@ -67,7 +67,7 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
         hit ? "in the cache" : changed.empty() ? "not in the cache, which is empty"
                                                : fmt::format("not in the cache; the nearest entry differs in {}", fmt::join(changed, ", "));
     result.text += lines(request.name, parts, verdict);
-    result.json[request.name] = {{"inCache", hit}, {"parts", parts}, {"nearestDiffersIn", changed}};
+    result.json["kernels"].push_back({{"name", request.name}, {"inCache", hit}, {"parts", parts}, {"nearestDiffersIn", changed}});
   }
   return result;
 }

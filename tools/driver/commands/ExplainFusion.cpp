@@ -92,21 +92,24 @@ std::string printAttempt(const json &record) {
 }
 
 /// The kernels by which two plans differ, with the price of each.
+double sumOf(const json &steps) {
+  double sum = 0;
+  for (const json &step : steps) sum += step["seconds"].get<double>();
+  return sum;
+}
+
 std::string printSteps(const std::string &title, const json &steps) {
   std::string text;
-  double sum = 0;
-  for (const json &step : steps) {
+  for (const json &step : steps)
     text += fmt::format("  {:<11} {:>8} {:<9} {}\n", text.empty() ? title : "", formatSeconds(step["seconds"]), nameOf(step["measured"].get<bool>() ? runtime::TimeSource::measured : runtime::TimeSource::estimated),
                         step["step"].get<std::string>());
-    sum += step["seconds"].get<double>();
-  }
-  return steps.size() > 1 ? text + fmt::format("  {:<11} {:>8} together\n", "", formatSeconds(sum)) : text;
+  return steps.size() > 1 ? text + fmt::format("  {:<11} {:>8} together\n", "", formatSeconds(sumOf(steps))) : text;
 }
 
 /// Prices of the other choice, of the whole plan and of the kernels that differ: for pairs of ops that exchange a tensor, one of each side;
 /// of two that share a kernel and exchange none, for the pairs between them.
-std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Ops &b) {
-  std::string text;
+json pricesOf(const runtime::Artifact &artifact, const Ops &a, const Ops &b) {
+  json list = json::array();
   const json &names = artifact.report.at("opLabels"), &prices = artifact.report.at("fusionPrices");
   const auto isBetween = [](const json &price, const Ops &one, const Ops &other) { return one.contains(price["ops"][0].get<int>()) && other.contains(price["ops"][1].get<int>()); };
   const auto isAsked = [&](const json &price) { return isBetween(price, a, b) || isBetween(price, b, a); };
@@ -118,15 +121,24 @@ std::string planPrices(const runtime::Artifact &artifact, const Ops &a, const Op
   for (const json &price : prices) {
     const int first = price["ops"][0], second = price["ops"][1];
     if (areNeighbours ? !isAsked(price) : !price["fused"].get<bool>() || !isBetween(price, inside, inside)) continue;
+    const json steps = price.value("steps", json::array()), others = price.value("otherSteps", json::array());
+    list.push_back({{"ops", {names[size_t(first)], names[size_t(second)]}}, {"fused", price["fused"]}, {"lossOfOther", price["lossOfOther"]},
+                    {"whyNone", price.value("whyNone", json())}, {"steps", steps}, {"seconds", sumOf(steps)}, {"otherSteps", others},
+                    {"otherSeconds", sumOf(others)}});
+  }
+  return list;
+}
+
+std::string printPrices(const json &prices) {
+  std::string text;
+  for (const json &price : prices) {
     const bool fused = price["fused"];
-    const json why = price.value("whyNone", json());
+    const json &why = price["whyNone"];
     const std::string none = why.is_null() ? "no plan does" : "no plan does: " + why.get<std::string>();
     const std::string loss = price["lossOfOther"].is_null() ? none : formatSeconds(price["lossOfOther"]) + " slower, whole plan";
-    text += fmt::format("{} and {} are {}; {} them: {}\n", names[size_t(first)].get<std::string>(),
-                        names[size_t(second)].get<std::string>(), fused ? "fused" : "not fused",
+    text += fmt::format("{} and {} are {}; {} them: {}\n", price["ops"][0].get<std::string>(), price["ops"][1].get<std::string>(), fused ? "fused" : "not fused",
                         fused ? "separating" : "fusing", loss);
-    text += printSteps(fused ? "fused" : "separate", price.value("steps", json::array())) +
-            printSteps(fused ? "separate" : "fused", price.value("otherSteps", json::array()));
+    text += printSteps(fused ? "fused" : "separate", price["steps"]) + printSteps(fused ? "separate" : "fused", price["otherSteps"]);
   }
   return text;
 }
@@ -178,7 +190,8 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
   for (const json &record : stacked) stackingText += printStacking(record, artifact.plan.variant);
   const auto exists = [&](const std::string &name) { return isOp(artifact, name); };
   if (!stackingText.empty() && (!exists(first) || !exists(second)))
-    return {.text = stackingText, .json = {{"stackings", stacked}, {"norms", norms}}};
+    return {.text = stackingText, .json = {{"fused", false}, {"kernel", ""}, {"attempts", json::array()}, {"prices", json::array()},
+                                           {"notes", json::array()}, {"stackings", stacked}, {"norms", norms}}};
   const Ops a = resolve(artifact, first), b = resolve(artifact, second);
   Ops both = a;
   both.insert(b.begin(), b.end());
@@ -194,8 +207,10 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
     if (records.size() > shownAttempts) text += fmt::format("and {} larger attempts (--json has all)\n", records.size() - shownAttempts);
     if (records.empty()) text += "not fused: no pattern relates them (they exchange no tensor and share no operand)\n";
   }
-  text += planPrices(artifact, a, b);
-  return {.text = text, .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"stackings", stacked}, {"norms", norms}}};
+  const json prices = pricesOf(artifact, a, b);
+  const json notes = kernel.empty() ? json::array() : artifact.report.value("fusionNotes", json::object()).value(kernel, json::array());
+  return {.text = text + printPrices(prices), .json = {{"fused", !kernel.empty()}, {"kernel", kernel}, {"attempts", records}, {"prices", prices},
+                                                       {"notes", notes}, {"stackings", stacked}, {"norms", norms}}};
 }
 
 }  // namespace weft::driver

@@ -18,7 +18,7 @@ Action addImport(CLI::App &command) {
   auto flags = std::make_shared<Flags>();
   flags->model.declare(command);
   command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
-  command.add_option("--variant", flags->choices.variant, "of a file of several variants")->type_name("NAME");
+  command.add_option("--variant", flags->choices.variant, "of a file of several variants")->type_name("NAME")->group("Model");
   return [flags](bool json) {
     Compilation compilation(flags->model, flags->choices, {});
     compilation.import();

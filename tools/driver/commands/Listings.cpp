@@ -11,12 +11,13 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
+constexpr auto left = Table::Align::left, right = Table::Align::right, text = Table::Align::text;
 
-json fusionJson(const FusionRecord &record) {
+json fusionJson(const FusionRecord &record, const Device &device) {
   return {{"pattern", record.pattern}, {"ops", record.ops},       {"opNames", record.opNames},
           {"accepted", record.accepted}, {"code", record.code},   {"reason", record.reason},
-          {"detail", record.detail},   {"savedBytes", record.savedBytes}};
+          {"detail", record.detail},   {"savedBytes", record.savedBytes},
+          {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}};
 }
 
 select::Problem problemOf(ProposedVariant &variant) {
@@ -39,29 +40,30 @@ std::string printProposals(const std::vector<ProposedVariant> &variants) {
 }
 
 std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {
-  json object = json::object();
-  std::string text;
+  json object = {{"variants", json::array()}};
+  std::string result;
   for (const ProposedVariant &variant : variants) {
-    Table table({{"ops", left}, {"fusion", left}, {"saves", right}, {"time", right}, {"blocked by", left}});
-    json &list = object[variant.name()] = json::array();
+    Table table({{"ops", left}, {"fusion", left}, {"saves", right}, {"time", right}, {"blocked by", text}});
+    json list = json::array();
     for (const FusionRecord &record : variant.fusions.records) {
-      list.push_back(fusionJson(record));
+      list.push_back(fusionJson(record, device));
       const std::string verdict = record.accepted ? "yes: " + record.pattern : record.code + " " + record.reason;
       table.addRow({fmt::format("{}", fmt::join(record.opNames, ", ")), verdict, formatBytes(record.savedBytes),
                     formatSeconds(double(record.savedBytes) / device.copyBandwidth), record.detail});
     }
-    text += fmt::format("{}variant {}: {} candidate kernels\n{}", text.empty() ? "" : "\n", variant.name(),
-                        variant.fusions.candidates.size(), table.print());
+    object["variants"].push_back({{"name", variant.name()}, {"candidates", variant.fusions.candidates.size()}, {"records", std::move(list)}});
+    result += fmt::format("{}variant {}: {} candidate kernels\n{}", result.empty() ? "" : "\n", variant.name(),
+                          variant.fusions.candidates.size(), table.print());
   }
-  return asJson ? object.dump(2) + "\n" : text;
+  return asJson ? jsonText(std::move(object)) : result;
 }
 
 std::string printCandidates(std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {
-  json object = json::object();
-  std::string text;
+  json object = {{"variants", json::array()}};
+  std::string result;
   for (ProposedVariant &variant : variants) {
-    Table table({{"kernel", left}, {"ops", right}, {"configurations", right}, {"families that refuse", left}});
-    json &list = object[variant.name()] = json::array();
+    Table table({{"kernel", left}, {"ops", right}, {"configurations", right}, {"families that refuse", text}});
+    json list = json::array();
     double total = 0;
     for (const select::Candidate &candidate : problemOf(variant).candidates) {
       std::vector<Exclusion> exclusions;
@@ -77,10 +79,11 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
       table.addRow({candidate.name, std::to_string(candidate.ops.size()), formatLargeCount(count),
                     excluded});
     }
-    text += fmt::format("{}variant {}: {} configurations\n{}", text.empty() ? "" : "\n", variant.name(),
-                        formatLargeCount(total), table.print());
+    object["variants"].push_back({{"name", variant.name()}, {"configurations", total}, {"kernels", std::move(list)}});
+    result += fmt::format("{}variant {}: {} configurations\n{}", result.empty() ? "" : "\n", variant.name(),
+                          formatLargeCount(total), table.print());
   }
-  return asJson ? object.dump(2) + "\n" : text;
+  return asJson ? jsonText(std::move(object)) : result;
 }
 
 namespace {

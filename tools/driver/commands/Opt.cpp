@@ -21,7 +21,7 @@ nlohmann::json toJson(const std::vector<ProposedVariant> &variants) {
   for (const ProposedVariant &variant : variants)
     list.push_back({{"name", variant.name()}, {"rewrites", variant.rewrites},
                     {"graph", Compilation::print(variant.module.get())}});
-  return list;
+  return {{"variants", list}};
 }
 
 int run(const OptFlags &flags, bool json) {
@@ -33,7 +33,7 @@ int run(const OptFlags &flags, bool json) {
   const Device &device = compilation.costModel().device();
   if (flags.candidates) writeFile(flags.output, printCandidates(variants, device, json));
   else if (flags.records) writeFile(flags.output, printFusions(variants, device, json));
-  else writeFile(flags.output, json ? toJson(variants).dump(2) + "\n" : printVariants(variants));
+  else writeFile(flags.output, json ? jsonText(toJson(variants)) : printVariants(variants));
   return 0;
 }
 
@@ -43,6 +43,7 @@ Action addOpt(CLI::App &command) {
   auto flags = std::make_shared<OptFlags>();
   flags->model.declare(command);
   flags->choices.declare(command);
+  const OptionGroup group(command, "Output");
   command.add_flag("--records", flags->records, "print every fusion attempt and its reason instead of graphs");
   command.add_flag("--candidates", flags->candidates, "print candidate kernels and how many configurations each has");
   command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");

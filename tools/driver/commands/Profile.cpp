@@ -284,6 +284,7 @@ Action addProfile(CLI::App &command) {
   command.get_option("model")->required(false);
   flags->choices.declare(command);
   flags->target.declare(command, false);
+  const OptionGroup group(command, "Measuring");
   command.add_option("--store", flags->store, "SQLite file that keeps the rows; default: DEVICE.profile.db")->type_name("FILE");
   command.add_option("--gpus", flags->gpus, "GPUs of this host to measure on: a number or all")->capture_default_str()->type_name("N");
   command.add_option("--budget", flags->budgetSeconds, "stop after so many seconds; the most promising configurations come first")

@@ -2,6 +2,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/RunCommand.h"
+#include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 
 #include <memory>
@@ -10,7 +11,10 @@ namespace weft::driver {
 
 Action addRun(CLI::App &command) {
   auto request = std::make_shared<runtime::RunRequest>();
+  const OptionGroup group(command, "Run");
   runtime::addRunFlags(command, *request);
+  for (const char *option : {"--steps", "--data", "--state", "--save-every", "--learning-rate", "--weight-decay"})
+    command.get_option(option)->group("Training");
   return [request](bool json) {
     request->json = json;
     checkArtifact(runtime::readArtifact(request->folder, runtime::Cubins::left), request->folder, Use::toRun);

@@ -69,7 +69,7 @@ std::string variantsTable(const Selected &selected) {
 }
 
 std::string stepsTable(const select::Selection &selection, const select::Plan &path) {
-  Table table({{"time", right}, {"step", left}, {"runner-up", left}});
+  Table table({{"time", right}, {"step", Table::Align::text}, {"runner-up", Table::Align::text}});
   for (const select::Step &step : path.steps)
     table.addRow({formatSeconds(step.cost.seconds), printStep(selection.problem(), step),
                   step.runnerUpLoss == 0 ? step.runnerUp  // ties, or none
@@ -117,8 +117,8 @@ Action addSelect(CLI::App &command) {
   flags->choices.declare(command);
   flags->target.declare(command, false);
   command.add_option("--start-from", flags->startFrom, startFromHelp)
-      ->capture_default_str()->type_name("PHASE");
-  command.add_option("--dot", flags->dot, "draw the selection graph for Graphviz")->type_name("FILE");
+      ->capture_default_str()->type_name("PHASE")->group("Phases");
+  command.add_option("--dot", flags->dot, "draw the selection graph for Graphviz")->type_name("FILE")->group("Output");
   command.add_option("-o,--output", flags->output, "write the graph with the chosen kernels")->type_name("FILE");
   return [flags](bool json) { return run(*flags, json); };
 }

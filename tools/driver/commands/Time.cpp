@@ -2,6 +2,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/TimeCommand.h"
+#include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 
 #include <memory>
@@ -10,6 +11,7 @@ namespace weft::driver {
 
 Action addTime(CLI::App &command) {
   auto request = std::make_shared<runtime::TimeRequest>();
+  const OptionGroup group(command, "Protocol");
   runtime::addTimeFlags(command, *request);
   return [request](bool json) {
     request->json = json;

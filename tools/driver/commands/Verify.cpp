@@ -5,6 +5,7 @@
 #include "runtime/Stamps.h"
 #include "runtime/verify/KernelVerification.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/ScaledPlan.h"
 #include "tools/driver/commands/Commands.h"
@@ -177,6 +178,7 @@ int verifyArtifact(const VerifyFlags &flags, bool asJson) {
 Action addVerify(CLI::App &command) {
   auto flags = std::make_shared<VerifyFlags>();
   command.add_option("artifact", flags->folder, "folder that compile wrote")->required()->type_name("DIR");
+  const OptionGroup group(command, "Checks");
   command.add_option("--kernel", flags->kernel, "only this kernel")->type_name("NAME");
   command.add_option("--samples", flags->samples, "points of each output, at most")->capture_default_str();
   command.add_option("--seed", flags->seed, "of inputs, samples and dropout")->capture_default_str();
