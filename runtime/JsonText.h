@@ -8,7 +8,7 @@
 
 namespace weft::runtime {
 
-/// Of every JSON object that a command prints (docs/json.md): raised when a member goes or means something else, not when one is added.
+/// Of every JSON object that a command prints: raised when a member goes or means something else, not when one is added.
 constexpr int jsonVersion = 1;
 
 /// Ends with a newline. Throws std::logic_error for numbers that JSON cannot hold (infinite, not a number).

@@ -25,7 +25,7 @@ int dispatch(int argumentCount, char **arguments) {
   if (times) runtime::addTimeFlags(app, time);
   else runtime::addRunFlags(app, run);
   bool json = false;
-  app.add_flag("--json", json, "print one JSON object instead of text (docs/json.md)");
+  app.add_flag("--json", json, "print one JSON object instead of text");
   app.add_flag_callback("--wide", runtime::allowWide, "lines as long as they are, not wrapped or shortened to the terminal, or to 100 columns");
   try {
     app.parse(argumentCount - (times ? 1 : 0), arguments + (times ? 1 : 0));

@@ -9,7 +9,7 @@ import subprocess
 import termios
 import unittest
 
-from weft_command import CommandTest, ROOT, TINY, WEFT
+from weft_command import CommandTest, CORE, ROOT, TINY, WEFT
 
 NO_NVRTC = {'WEFT_NVRTC': 'none'}
 
@@ -18,8 +18,8 @@ def commands(text):
     """Group -> names, of `weft --help`: headings stand at the margin, commands are indented by two."""
     groups, heading = {}, None
     for line in text.splitlines():
-        if re.match(r'^[A-Z]', line):
-            heading = line
+        if re.match(r'^\S', line):
+            heading = line if line[0].isupper() else None
         elif heading and re.match(r'^  [a-z]', line):
             groups.setdefault(heading, []).append(line.split()[0])
     return groups
@@ -105,12 +105,13 @@ class WidthTest(CommandTest):
         """Arguments of every command whose text is for people and needs no GPU."""
         self.weft('compile', *TINY, '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
-        self.weft('compile', *TINY, '--train', '--parts', '2', '-o', 'train', env=NO_NVRTC)
+        self.weft('compile', *TINY, '--train', '-o', 'train', env=NO_NVRTC)
+        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks', env=NO_NVRTC)
         helps = [[*words, '--help'] for words in ([], *([name] for group in commands(self.weft('--help').out).values() for name in group))]
         views = [['explain', folder, *view] for folder in ('a', 'train')
                  for view in ([], ['--movement'], ['--fusion', 'score,kept'], ['--fusion', 'q,score'], ['--layout', 'score'], ['--kernel', 'softmax'])]
         return [*helps, *views, ['compile', *TINY, '-o', 'a'], ['emit', 'a'], ['select', *TINY], ['opt', *TINY, '--records'], ['opt', *TINY, '--candidates'],
-                ['diff', 'a', 'b'], ['diff', 'a', 'train'], ['models'], ['models', 'gpt2'], ['models', 'llama'], ['devices'], ['devices', 'h200'], ['env'],
+                ['diff', 'a', 'b'], ['diff', 'a', 'train'], ['explain', 'chunks'], ['models'], ['models', 'gpt2'], ['models', 'llama'], ['devices'], ['devices', 'h200'], ['env'],
                 ['cache', 'stat'], ['explain', *TINY, '--movement'], ['explain', 'bert', '--distributions'], ['profile', *TINY, '--dry-run']]
 
     def test_nothing_is_wider_than_100_columns_in_a_pipe(self):

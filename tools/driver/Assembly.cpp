@@ -59,6 +59,7 @@ nlohmann::json summaryJson(const runtime::Plan &plan, const BuildSummary &build,
           {"predictedSeconds", plan.predictedSeconds},
           {"lowerBoundSeconds", plan.lowerBoundSeconds},
           {"measuredSeconds", plan.measurement ? nlohmann::json(plan.measurement->seconds) : nlohmann::json()},
+          {"graph", graphJson(plan)},
           {"workspaceBytes", plan.workspaceBytes},
           {"cubins", {{"built", build.built}, {"slowestSeconds", build.slowestSeconds}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
           {"notes", plan.notes}};
@@ -76,6 +77,13 @@ std::string measurementLine(const runtime::Plan &plan) {
   if (!plan.measurement) return "";
   return fmt::format("whole graph {} (+-{:.1f}%), {:.3f}x of the predicted sum, on {}\n", formatSeconds(plan.measurement->seconds),
                      50 * plan.measurement->spread, plan.measurement->ratio, plan.measurement->gpu);
+}
+
+nlohmann::json graphJson(const runtime::Plan &plan) {
+  std::vector<int> inOrder(plan.kernels.size());
+  std::iota(inOrder.begin(), inOrder.end(), 0);
+  const runtime::GraphPrediction graph = runtime::predictGraph(plan, inOrder);
+  return {{"seconds", graph.seconds()}, {"reusedBytes", graph.reusedBytes}, {"overwrittenBytes", graph.overwrittenBytes}};
 }
 
 std::string totalLine(const runtime::Plan &plan) {

@@ -160,7 +160,7 @@ int runCommandLine(int argumentCount, char **arguments) {
   for (const CommandRow &row : commandRows) {
     CLI::App *command = root.add_subcommand(row.name, row.summary);
     command->group(row.group)->footer(row.examples);
-    command->add_flag("--json", json, "print one JSON object instead of text (docs/json.md)");
+    command->add_flag("--json", json, "print one JSON object instead of text");
     command->add_flag_callback("--wide", runtime::allowWide, "lines as long as they are, not wrapped or shortened to the terminal, or to 100 columns");
     command->callback([&exitCode, &json, action = row.add(*command)] { exitCode = action(json); });
     groupOutput(*command);

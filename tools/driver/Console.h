@@ -46,7 +46,7 @@ private:
 
 /// Prints text for people to standard output, lines broken at spaces where they are longer than resultColumns(); throws Error(badInput) when it cannot be written (a closed pipe, a full disk).
 void printResult(const std::string &text);
-/// What --json prints: an object with two spaces of indentation and sorted members, and the version of what it means (docs/json.md).
+/// What --json prints: an object with two spaces of indentation and sorted members, and the version of what it means.
 std::string jsonText(nlohmann::json object);
 void printResult(const nlohmann::json &object);
 /// "weft: note: ..." on standard error: on a terminal broken at its width, elsewhere one line, as messages are.

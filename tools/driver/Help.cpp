@@ -98,8 +98,9 @@ std::string rootText(const CLI::App &root) {
       text += std::string(commandColumns + 4, ' ') + footer.substr(0, footer.find('\n')) + "\n";
     }
   }
-  return text + "\nevery command has --help, --json (docs/json.md) and --wide; --version is that of weft\n"
-                "exit codes: 0 done, 1 a check failed or something differs, 2 bad input, 3 not supported, 4 a miss under --strict\n";
+  return text + "\nevery command has --help, --json and --wide; --version is that of weft\n"
+                "exit codes: 0 done, 1 a check failed or something differs, 2 bad input, 3 not supported,\n"
+                "            4 a miss under --strict\n";
 }
 
 }  // namespace

@@ -91,13 +91,13 @@ std::string printAttempt(const json &record) {
   return fmt::format("{}      {}   [{}]\n", what, savings(record, false), fmt::join(names, ", "));
 }
 
-/// The kernels by which two plans differ, with the price of each.
 double sumOf(const json &steps) {
   double sum = 0;
   for (const json &step : steps) sum += step["seconds"].get<double>();
   return sum;
 }
 
+/// The kernels by which two plans differ, with the price of each.
 std::string printSteps(const std::string &title, const json &steps) {
   std::string text;
   for (const json &step : steps)

@@ -102,6 +102,16 @@ std::string operandLines(const runtime::Plan &plan, const char *label, const std
   return text;
 }
 
+json operandsJson(const runtime::Plan &plan, const std::vector<int> &tensors) {
+  json list = json::array();
+  for (const int index : tensors) {
+    const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
+    list.push_back({{"name", tensor.name}, {"axes", tensor.axes}, {"dtype", tensor.dtype}, {"layout", printLayout(tensor)}, {"gaps", hasGaps(tensor)},
+                    {"bytes", tensor.bytes}, {"role", tensor.role}});
+  }
+  return list;
+}
+
 /// "  epilogue   gelu_aux_bias (bias b1, auxiliary h), 1 residual x" of a product that has one.
 std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const runtime::Plan &plan) {
   std::vector<std::string> tensors;
@@ -239,7 +249,7 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
   return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(artifact),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"costModel", plan.costModel}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
+                   {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts},
                    {"saved", saved}, {"edits", editLines(artifact)}}};
 }
@@ -261,6 +271,8 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
   json object = toJson(kernel, plan.predictedSeconds);
   object["fusionNotes"] = notes;
+  object["reads"] = operandsJson(plan, kernel.inputs);
+  object["writes"] = operandsJson(plan, kernel.outputs);
   return {.text = text, .json = object};
 }
 

@@ -58,7 +58,15 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   if (!entry.value("prices", json::array()).empty()) text += table.print();
   for (const json &pin : artifact.report.value("pins", json::array()))
     if (pin["tensor"] == name) text += fmt::format("the pin costs {}\n", formatSeconds(pin["regret"]));
-  return {.text = text, .json = {{"tensor", name}, {"prices", entry.value("prices", json::array())},
+  json stored = json::array();
+  for (const int version : versions) {
+    const runtime::PlanTensor &tensor = plan.tensors[size_t(version)];
+    stored.push_back({{"name", tensor.name}, {"layout", printLayout(tensor)}, {"gaps", hasGaps(tensor)}, {"bytes", tensor.bytes}});
+  }
+  json regret;
+  for (const json &pin : artifact.report.value("pins", json::array()))
+    if (pin["tensor"] == name) regret = pin["regret"];
+  return {.text = text, .json = {{"versions", stored}, {"regret", regret}, {"tensor", name}, {"prices", entry.value("prices", json::array())},
                                  {"pinned", entry.value("pinned", false)}, {"stored", !versions.empty()}}};
 }
 

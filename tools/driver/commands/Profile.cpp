@@ -273,6 +273,7 @@ struct Moves {
       move->add_option("store", flags->store, "store to write; made if there is none")->required()->type_name("STORE");
       move->add_option("files", flags->files, "what to read")->required()->type_name("FILE");
     }
+    for (CLI::App *move : {exporting, importing, merging}) move->fallthrough();  // --json and --wide are the command's
   }
 };
 

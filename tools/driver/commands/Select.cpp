@@ -33,23 +33,27 @@ nlohmann::json planJson(const select::Selection &selection, const select::Plan &
           {"peakTemporaryBytes", plan.peakTemporaryBytes}, {"steps", steps}};
 }
 
+double secondsOf(const SelectedVariant &variant) { return variant.fitted ? variant.fitted->seconds : variant.path().seconds; }
+
 nlohmann::json toJson(const Selected &selected, int alternatives) {
   nlohmann::json list = nlohmann::json::array();
   for (const SelectedVariant &variant : selected.variants) {
     nlohmann::json object = planJson(variant.selection, variant.path());
     object["name"] = variant.proposed.name();
+    object["planSeconds"] = secondsOf(variant);  // in as many chunks as its plan would have
+    object["loss"] = secondsOf(variant) - secondsOf(selected.best());
     list.push_back(object);
   }
   nlohmann::json rivals = nlohmann::json::array();
-  for (const select::Plan &plan : selected.best().selection.kBest(alternatives))
+  for (const select::Plan &plan : selected.best().selection.kBest(alternatives)) {
     rivals.push_back(planJson(selected.best().selection, plan));
+    rivals.back()["loss"] = plan.seconds - rivals.front()["seconds"].get<double>();
+  }
   nlohmann::json pins = nlohmann::json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
   return {{"variants", list}, {"lowerBound", selected.lowerBound}, {"alternatives", rivals}, {"pins", pins}};
 }
-
-double secondsOf(const SelectedVariant &variant) { return variant.fitted ? variant.fitted->seconds : variant.path().seconds; }
 
 std::string variantsTable(const Selected &selected) {
   Table table({{"variant", left}, {"time", right}, {"loss", right}, {"lower bound", right}, {"configurations", right},
