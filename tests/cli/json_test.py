@@ -1,0 +1,206 @@
+"""--json of every command: an object with a version that fits its schema (docs/schema), and holds every price that the text shows.
+The examples of docs/json.md fit the schemas, too."""
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+
+import json_schema
+from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, WEFT
+
+DRIVER = pathlib.Path(WEFT).resolve().parents[1] / 'tests/fakecuda/libcuda.so.1'
+NO_NVRTC = {'WEFT_NVRTC': 'none'}
+ALONE = [*CORE, '--no-library', '--profile', 'none', '--attention', 'unfused']
+UNITS = {'us': 1e-6, 'ms': 1e-3, 's': 1, 'B': 1, 'kB': 1e3, 'MB': 1e6, 'GB': 1e9, 'TB': 1e12}
+QUANTITY = re.compile(r'(?<![\w.])(\d+(?:\.\d+)?) (us|ms|s|B|kB|MB|GB|TB)(?![\w/])')
+
+
+def numbers(value):
+    """Every number in a JSON value, wherever it stands; differences of a pair, too, as diff shows them."""
+    if isinstance(value, bool):
+        return []
+    if isinstance(value, (int, float)):
+        return [value]
+    found = [number for item in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else []) for number in numbers(item)]
+    if isinstance(value, dict) and set(value) == {'a', 'b'} and all(isinstance(value[side], (int, float)) for side in 'ab'):
+        found.append(value['b'] - value['a'])
+    return found
+
+
+def missing(text, said):
+    """Times and sizes of the text that no number of the JSON is, to the digits that the text shows, and that no string of it says."""
+    known, strings = numbers(said), json.dumps(said)
+    absent = []
+    for match in QUANTITY.finditer(' '.join(text.split())):
+        shown, unit = match.group(1), match.group(2)
+        half = 0.5 * 10 ** -len(shown.partition('.')[2]) * UNITS[unit] * (1 + 1e-6)
+        if float(shown) and match.group(0) not in strings and not any(abs(abs(number) - float(shown) * UNITS[unit]) <= half for number in known):
+            absent.append(match.group(0))
+    return absent
+
+
+class JsonTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.driver = self.folder / 'driver'
+        self.driver.mkdir()
+        (self.driver / 'libcuda.so.1').symlink_to(DRIVER)
+
+    def said(self, *arguments, schema, code=0, env=None):
+        result = self.weft(*arguments, '--json', code=code, env=env)
+        value = result.json()
+        self.assertEqual(value['version'], 1)
+        try:
+            json_schema.validate(value, schema + '.json')
+        except json_schema.Mismatch as problem:
+            self.fail(f'weft {" ".join(map(str, arguments))}: {schema}.json: {problem}')
+        return value
+
+    def with_driver(self, **settings):
+        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n' for name, value in settings.items()))
+        return {'LD_LIBRARY_PATH': str(self.driver)}
+
+    def artifacts(self):
+        self.weft('compile', *LAYER, '-o', 'a', env=NO_NVRTC)
+        self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
+        self.weft('compile', *TINY, '--train', '--norms', 'decomposed', '-o', 'train', env=NO_NVRTC)
+        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks', env=NO_NVRTC)
+
+
+class SchemaTest(JsonTest):
+    def test_commands_without_a_gpu(self):
+        self.artifacts()
+        for name in ('a', 'train', 'chunks'):
+            self.said('explain', name, schema='explain')
+            self.said('explain', name, '--movement', schema='explain-movement')
+            self.said('explain', name, '--fusion', 'score,kept', schema='explain-fusion')
+            self.said('explain', name, '--fusion', 'q,score', schema='explain-fusion')
+            self.said('explain', name, '--layout', 'score', schema='explain-layout')
+            kernel = json.loads((self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']
+            self.said('explain', name, '--kernel', kernel, schema='explain-kernel')
+        self.said('explain', 'train', '--fusion', 'norm1,norm1_normal', schema='explain-fusion')
+        self.said('explain', *TINY, '--movement', schema='explain-movement')
+        self.said('compile', *TINY, '-o', 'again', schema='compile', env=NO_NVRTC)
+        self.said('emit', 'again', schema='compile', env=NO_NVRTC)
+        self.said('compile', *TINY, '--stop-after', 'fuse', schema='opt-records')
+        self.said('compile', *TINY, '--stop-after', 'configure', schema='opt-candidates')
+        self.said('import', *LAYER, schema='import')
+        self.said('opt', *LAYER, schema='opt')
+        self.said('opt', *TINY, '--records', schema='opt-records')
+        self.said('opt', *TINY, '--candidates', schema='opt-candidates')
+        self.said('select', *LAYER, schema='select')
+        self.said('select', *CORE, '--max-memory', '1K', schema='select')
+        self.said('select', *CORE, '--pin', 'score=bhjk', schema='select')
+        self.said('diff', 'a', 'b', schema='diff', code=1)
+        self.said('diff', 'a', 'a', schema='diff')
+        self.said('diff', 'a', 'train', schema='diff', code=1)
+        self.said('models', schema='models')
+        self.said('models', 'gpt2', schema='models')
+        self.said('devices', schema='devices')
+        self.said('devices', 'h200', schema='devices')
+        self.said('env', schema='env')
+        self.said('cache', 'stat', schema='cache')
+        self.said('cache', 'verify', schema='cache')
+        self.said('cache', 'gc', schema='cache')
+        self.said('profile', *TINY, '--dry-run', schema='profile-dry-run')
+        self.said('profile', 'import', 'some.db', ROOT / 'profiles/h200/norms.txt', schema='profile-import')
+
+    def test_distributions_and_cache_keys(self):
+        self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)
+        self.said('explain', 'bert', '--distributions', schema='explain-distributions')
+        if 'NVRTC: none' not in self.weft('env').out:
+            self.said('explain', 'bert', '--cache-miss', schema='explain-cache')
+
+    def test_commands_on_a_gpu(self):
+        """On the stand-in for the driver, whose kernels compute nothing."""
+        env = self.with_driver(launchNanoseconds=2000)
+        self.weft('compile', *ALONE, '-o', 'plan')
+        self.said('run', 'plan', schema='run', env=env)
+        self.said('run', 'plan', '--check', schema='run-check', env=env)
+        self.said('time', 'plan', '--rounds', '2', schema='time', env=env)
+        self.said('time', 'plan', '--rounds', '2', '--against', 'plan', schema='time', env=env)
+        self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify', code=1, env=env)
+
+    def test_errors(self):
+        self.said('compile', 'bert-larg', '-o', 'out', schema='error', code=2)
+        self.said('no-such-command', schema='error', code=2)
+        self.said('compile', *TINY, '--target', 'sm_91', '-o', 'out', schema='error', code=3)
+
+
+class PricesTest(JsonTest):
+    """What the text prints is in the JSON."""
+
+    def test_every_price_of_the_text(self):
+        self.artifacts()
+        self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)
+        self.weft('compile', 'bert-large', '--dim', 'b=1', '--pin', 'q=hbpj', '-o', 'pinned', env=NO_NVRTC)
+        cases = [['explain', name, *view] for name in ('a', 'train', 'bert', 'pinned')
+                 for view in ([], ['--fusion', 'score,q'], ['--fusion', 'q_product,k_product'], ['--layout', 'score'], ['--layout', 'q'], ['--layout', 'x'],
+                              ['--movement'], ['--kernel', 'softmax' if name != 'bert' and name != 'pinned' else 'q_product'])]
+        cases += [['select', 'bert-large', '--dim', 'b=1'], ['select', *LAYER], ['select', *CORE, '--pin', 'score=bhjk'], ['diff', 'a', 'b'], ['diff', 'bert', 'pinned'],
+                  ['opt', *TINY, '--records'], ['compile', *TINY, '-o', 'again'], ['cache', 'stat'], ['devices'], ['explain', 'bert', '--distributions']]
+        shown = 0
+        for arguments in cases:
+            with self.subTest(' '.join(map(str, arguments))):
+                completed = [subprocess.run([WEFT, *arguments, *flags], cwd=self.folder, env=self.environment(**NO_NVRTC), capture_output=True, text=True, timeout=300,
+                                            check=False) for flags in (['--wide'], ['--json'])]
+                self.assertEqual([one.returncode for one in completed], [1, 1] if arguments[0] == 'diff' else [0, 0], completed[0].stderr)
+                text = re.sub(r'selected in [\d.]+ \w+', '', completed[0].stdout)  # a time of the host, another each time
+                shown += len(QUANTITY.findall(text))
+                self.assertEqual(missing(text, json.loads(completed[1].stdout)), [])
+        self.assertGreater(shown, 500)
+
+
+class DocumentTest(unittest.TestCase):
+    TEXT = (ROOT / 'docs/json.md').read_text(encoding='utf-8')
+
+    def test_examples_fit_the_schemas(self):
+        examples = re.findall(r'^```json schema=(\S+)\n(.*?)^```$', self.TEXT, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(examples), 4)
+        self.assertEqual(len(examples), self.TEXT.count('```json'))
+        for name, text in examples:
+            with self.subTest(name):
+                json_schema.validate(json.loads(text), name)
+
+    def test_every_schema_is_listed_and_closed(self):
+        """Each stands in the page, describes an object with a version, and lets no member in that it does not name."""
+        files = sorted(path.name for path in json_schema.SCHEMAS.glob('*.json'))
+        self.assertGreater(len(files), 20)
+        for name in files:
+            schema = json_schema.load(name)
+            self.assertTrue(schema.get('description') or schema.get('title'), name)
+            if name == 'common.json':
+                continue
+            self.assertIn(name, self.TEXT)
+            self.assertEqual(schema['properties']['version'], {'const': 1}, name)
+            self.assertIn('version', schema['required'])
+            self.assertIs(schema['additionalProperties'], False, name)
+
+    def test_every_command_is_listed(self):
+        done = subprocess.run([WEFT, '--help'], capture_output=True, text=True, check=True)
+        names = set(re.findall(r'^ {8,}weft (\w+)', done.stdout, re.MULTILINE))
+        self.assertGreater(len(names), 14)
+        for name in names:
+            self.assertRegex(self.TEXT, rf'`weft {name}\b')
+
+
+class ValidatorTest(unittest.TestCase):
+    """A validator that lets everything pass would make the tests above worthless."""
+
+    def test_mismatches_are_found(self):
+        schema = {'type': 'object', 'required': ['a'], 'additionalProperties': False,
+                  'properties': {'a': {'type': 'integer', 'minimum': 1}, 'b': {'type': ['string', 'null']}, 'c': {'type': 'array', 'items': {'enum': ['x']}},
+                                 'd': {'anyOf': [{'type': 'boolean'}, {'const': 7}]}}}
+        json_schema.check({'a': 1, 'b': None, 'c': ['x'], 'd': True}, schema, '')
+        for wrong in ({}, {'a': 0}, {'a': 1.5}, {'a': True}, {'a': '1'}, {'a': 1, 'z': 1}, {'a': 1, 'b': 3}, {'a': 1, 'c': ['y']}, {'a': 1, 'c': {}}, {'a': 1, 'd': 8}, []):
+            with self.assertRaises(json_schema.Mismatch, msg=wrong):
+                json_schema.check(wrong, schema, '')
+
+    def test_unknown_keywords_are_refused(self):
+        with self.assertRaises(ValueError):
+            json_schema.check({}, {'pattern': 'x'}, '')
+
+
+if __name__ == '__main__':
+    unittest.main()
