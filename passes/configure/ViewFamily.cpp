@@ -6,6 +6,7 @@
 //                 only where the operands are free to move): blocks where the joined axis is slowest, else runs with gaps
 //   split, merge  the parts of the axis stay adjacent, in order
 //   transpose     the physical order stays, the logical order changes; identity: both stay
+#include "kernel/ReasonCodes.h"
 #include "passes/configure/Family.h"
 
 #include <fmt/format.h>
@@ -129,6 +130,9 @@ std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
   return tuples;
 }
 
+/// "V003 callers-buffer (detail)".
+std::string describe(const ReasonCode &reason, std::string_view detail) { return fmt::format("{} {} ({})", reason.code, reason.reason, detail); }
+
 }  // namespace
 
 FamilyAnswer viewSpace(const Kernel &kernel, const Device &) {
@@ -161,16 +165,17 @@ std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &
     return tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order;
   });
   if (free != tuples.end() && isSlice && free->back().strides.empty())
-    return "V003 callers-buffer (arguments and results have buffers of their own)";
+    return describe(reasons::callersBuffer, reasons::callersBuffer.meaning);
   if (free != tuples.end() && isSlice)
-    return "V001 part-with-gaps-not-taken (a kernel that may read the part takes no gaps, --strict wants rows with them, or the part is the caller's)";
+    return describe(reasons::stridedViewNotTaken,
+                    "a kernel that may read the part takes no gaps, --strict wants rows with them, or the part is the caller's");
   if (free != tuples.end() || joinsTwice)
-    return "V004 part-not-free (a part is given, kept for another entry point, part of something else or used as its place does not "
-           "allow, or the whole is the caller's)";
+    return describe(reasons::viewNotFree, "a part is given, kept for another entry point, part of something else or used as its place does not "
+                                          "allow, or the whole is the caller's");
   if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
-    return fmt::format("V005 parts-not-whole-lines (runs along {} in {} are no multiples of {} bytes)", axisName,
-                       print(whole, kernel, kernel.values[wholeValue]), lineBytes);
-  return fmt::format("V002 part-not-aligned (a part along {} does not start at a multiple of {} bytes)", axisName, whole.alignment);
+    return describe(reasons::viewNotWholeLines, fmt::format("runs along {} in {} are no multiples of {} bytes", axisName,
+                                                            print(whole, kernel, kernel.values[wholeValue]), lineBytes));
+  return describe(reasons::viewNotAligned, fmt::format("a part along {} does not start at a multiple of {} bytes", axisName, whole.alignment));
 }
 
 }  // namespace weft

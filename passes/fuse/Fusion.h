@@ -2,7 +2,7 @@
 #pragma once
 
 #include "passes/fuse/Dataflow.h"
-#include "passes/fuse/ReasonCodes.h"
+#include "kernel/ReasonCodes.h"
 
 #include <functional>
 #include <set>

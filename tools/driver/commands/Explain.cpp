@@ -51,6 +51,7 @@ Explanation explainModel(const ExplainFlags &flags) {
 
 Explanation explain(const ExplainFlags &flags) {
   const std::string &folder = flags.model.model;
+  if (meansCodes(folder)) return explainCodes(folder);
   if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
   runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   checkArtifact(artifact, folder, Use::toLook);
@@ -77,7 +78,7 @@ Explanation explain(const ExplainFlags &flags) {
 Action addExplain(CLI::App &command) {
   auto flags = std::make_shared<ExplainFlags>();
   flags->model.declare(command);
-  command.get_option("model")->description("folder that compile wrote; with --movement also a preset name, config.json or .mlir")->type_name("DIR");
+  command.get_option("model")->description("folder that compile wrote; a reason code (F024), or codes for all of them; with --movement also a preset name, config.json or .mlir")->type_name("DIR");
   flags->choices.declare(command);
   flags->target.declare(command, false);
   const OptionGroup group(command, "View");

@@ -31,6 +31,11 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
 Explanation explainDistributions(const runtime::Artifact &artifact, const std::string &folder, const std::string &profileFile,
                                  const CostModel &costModel, const std::string &output);
 
+/// Whether a name means a reason code ("F024", "f024") or the list of all ("codes"), and no file or folder.
+bool meansCodes(const std::string &name);
+/// One reason code, or all of them: meaning, example, remedy. Throws Error(badInput) with the nearest.
+Explanation explainCodes(const std::string &name);
+
 /// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the nearest.
 const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name);
 

@@ -1,0 +1,59 @@
+// weft explain CODE: what a reason code means, an example, and what to do; weft explain codes: all of them.
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+#include "kernel/ReasonCodes.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iterator>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+constexpr const char *allCodes = "codes";
+
+std::string upperCase(const std::string &text) {
+  std::string upper;
+  std::ranges::transform(text, std::back_inserter(upper), [](unsigned char letter) { return char(std::toupper(letter)); });
+  return upper;
+}
+
+bool hasFormOfCode(const std::string &name) {
+  const auto isDigit = [](unsigned char letter) { return std::isdigit(letter) != 0; };
+  return name.size() == 4 && std::isalpha(static_cast<unsigned char>(name[0])) && std::all_of(name.begin() + 1, name.end(), isDigit);
+}
+
+json toJson(const ReasonCode &code) {
+  return {{"code", code.code}, {"reason", code.reason}, {"meaning", code.meaning}, {"example", code.example}, {"remedy", code.remedy}};
+}
+
+std::string entry(const ReasonCode &code) {
+  return fmt::format("{} {}: {}\n  example   {}\n  remedy    {}\n", code.code, code.reason, code.meaning, code.example, code.remedy);
+}
+
+}  // namespace
+
+bool meansCodes(const std::string &name) {
+  return (name == allCodes || hasFormOfCode(name)) && !std::filesystem::exists(name);
+}
+
+Explanation explainCodes(const std::string &name) {
+  Explanation all{.text = "", .json = json::array()};
+  for (const ReasonCode &code : reasonCodes) {
+    if (upperCase(name) == code.code) return {.text = entry(code), .json = toJson(code)};
+    all.text += fmt::format("{} {}: {}\n", code.code, code.reason, code.meaning);
+    all.json.push_back(toJson(code));
+  }
+  if (name == allCodes) return {.text = all.text + "weft explain CODE adds an example and the remedy\n", .json = std::move(all.json)};
+  std::vector<std::string> known;
+  for (const ReasonCode &code : reasonCodes) known.emplace_back(code.code);
+  throw Error::badInput("no reason code '{}'{}", name, nearestAndKnown(upperCase(name), known));
+}
+
+}  // namespace weft::driver
