@@ -20,7 +20,9 @@ NVRTC = 'NVRTC 13.0'  # whose registers the pages show
 # What differs from run to run of the same sources: times of the host, and whether its cache was warm.
 VARIES = [re.compile(r'selected in [\d.]+ \w+'), re.compile(r'\d+ built(?: in at most [\d.]+ s each)?, \d+ from the cache')]
 # Lines that say what NVRTC made, or that there is none.
-OF_NVRTC = re.compile(r'(?:note: )?cubins\b|  built +\d+ registers\b')
+OF_NVRTC = re.compile(r'(?:note: |! )?cubins\b|  built +\d+ registers\b|wrote \S+(?: \(cubins: .*)?$')
+MOST_LINES = 150   # of the README
+MOST_COLUMNS = 80  # of the commands and outputs that it shows
 NEEDS_GPU = re.compile(r'\bweft(?:-run)? (?:.*--measure|run|time|verify|profile)\b|\bweft-run\b')
 
 
@@ -84,15 +86,31 @@ class Pages(CommandTest):
         for page in self.some(pages()):
             self.compare(page, False, self.environment(WEFT_NVRTC='none'))
 
-    def test_the_readme_shows_output(self):
-        shown = [output for _, output in walk(README.read_text())]
-        self.assertGreater(len(shown), 8)
-        self.assertGreater(sum(map(len, shown)), 60)
+    def test_pages_show_output(self):
+        for page, commands, lines in ((README, 5, 40), (ROOT / 'docs/tutorial.md', 12, 150)):
+            shown = [output for _, output in walk(page.read_text())]
+            self.assertGreaterEqual(len(shown), commands, page.name)
+            self.assertGreater(sum(map(len, shown)), lines, page.name)
+
+    def test_the_readme_is_short_and_narrow(self):
+        self.assertLessEqual(len(README.read_text().splitlines()), MOST_LINES)
+        for command, shown in self.some(walk(README.read_text())):
+            for line in [command, *shown]:
+                self.assertLessEqual(len(line), MOST_COLUMNS, line)
+
+    def test_links_lead_somewhere(self):
+        checked = 0
+        for page in self.some(pages()):
+            for target in re.findall(r'\]\(([^)#]+)\)', page.read_text()):
+                checked += 1
+                self.assertTrue((page.parent / target).exists(), f'{page.name}: {target}')
+        self.assertGreater(checked, 8)
 
     def test_only_lines_of_nvrtc_are_left_out_without_it(self):
         left_out = ['cubins for sm_90a: 9 built, 0 from the cache', 'cubins: skipped, no NVRTC', 'note: cubins: skipped, no NVRTC',
+                    '! cubins: skipped, no NVRTC', 'wrote out/bert-large (cubins: 9 built, 0 from the cache)', 'wrote out/bert-large',
                     '  built      168 registers, 0 B spilled, 229520 B shared']
-        kept = ['total 228 us measured on h200', '  fused by   fuse: producer-consumer', 'note: parameter wq is packed at load as iph']
+        kept = ['time         228 us measured as one CUDA graph', '  fused by   fuse: producer-consumer', 'note: parameter wq is packed at load as iph']
         self.assertEqual(comparable([*left_out, *kept], False), kept)
         self.assertEqual(len(comparable([*left_out, *kept], True)), len(left_out) + len(kept))
 
