@@ -64,7 +64,8 @@ class ChoiceTest(MeasureTest):
 
     def test_explain_and_emit(self):
         plan, timed = self.measure('--measure', launchNanoseconds=2000, blockNanoseconds=100)
-        said = self.weft('explain', 'plan').out
+        said = self.weft('explain', 'plan', '--all').out
+        self.assertIn(' measured as one CUDA graph; ', said)
         self.assertIn('whole graph', said)
         self.assertIn('timed as whole graphs: Stand-in', said)
         self.assertEqual(self.weft('explain', 'plan', '--json').json()['measuredPlans'], timed)
@@ -89,7 +90,8 @@ class ChoiceTest(MeasureTest):
     def test_an_unmeasured_plan_says_so(self):
         self.weft('compile', *PLAIN, '-o', 'plan')
         self.assertIsNone(self.assertWholeArtifact('plan')['measurement'])
-        self.assertNotIn('whole graph', self.weft('explain', 'plan').out)
+        self.assertNotIn('whole graph', self.weft('explain', 'plan', '--all').out)
+        self.assertIn(' predicted as one CUDA graph; ', self.weft('explain', 'plan').out)
 
 
 class BranchesTest(MeasureTest):
@@ -106,14 +108,14 @@ class BranchesTest(MeasureTest):
         self.assertEqual([one['chosen'] for one in timed], [False, False, True, False])
         self.assertFalse(plan['branches'])
         self.assertEqual(plan['measurement']['seconds'], timed[2]['measured'])
-        self.assertIn(', branches', self.weft('explain', 'plan').out)
+        self.assertIn(', branches', self.weft('explain', 'plan', '--all').out)
 
     def test_asked_for(self):
         in_order = self.compile('--branches', 'off')[0]
         plan, timed = self.compile('--branches', 'on', '--measure=2', launchNanoseconds=2000)
         self.assertTrue(plan['branches'])
         self.assertTrue(all(one['branches'] for one in timed))
-        self.assertRegex(self.weft('explain', 'plan').out, 'branches: .* the longest chain of those that do takes')
+        self.assertRegex(self.weft('explain', 'plan', '--all').out, 'branches: .* the longest chain of those that do takes')
         self.assertGreaterEqual(plan['workspaceBytes'], in_order['workspaceBytes'])
         def chain_length(one):
             ends = []
@@ -157,7 +159,7 @@ class MemoryTest(MeasureTest):
         self.assertIn('measured', timed[0])
         self.assertIn('memory', timed[1]['notMeasured'])
         self.assertTrue(timed[0]['chosen'])
-        self.assertIn(timed[1]['notMeasured'], self.weft('explain', 'plan').out)
+        self.assertIn(timed[1]['notMeasured'], self.weft('explain', 'plan', '--all').out)
 
 
 if __name__ == '__main__':

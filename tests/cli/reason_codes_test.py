@@ -25,7 +25,7 @@ def page(codes):
 
 class ReasonCodes(CommandTest):
     def codes(self):
-        return self.weft('explain', 'codes', '--json').json()
+        return self.weft('explain', 'codes', '--json').json()['codes']
 
     def test_the_page_is_the_table(self):
         self.assertEqual(PAGE.read_text(), page(self.codes()), 'tests/cli/reason_codes_test.py --update writes the page anew')
@@ -68,8 +68,8 @@ class ReasonCodes(CommandTest):
 
     def test_codes_of_a_compilation_stand_in_the_table(self):
         reasons = {one['code']: one['reason'] for one in self.codes()}
-        given = {(one['code'], one['reason']) for one in self.weft('compile', *LAYER, '--stop-after', 'fuse', '--json').json()['unchanged']
-                 if one['code']}
+        given = {(one['code'], one['reason']) for variant in self.weft('compile', *LAYER, '--stop-after', 'fuse', '--json').json()['variants']
+                 for one in variant['records'] if one['code']}
         self.assertGreater(len(given), 2)
         for code, reason in given:
             self.assertEqual(reasons[code], reason)
@@ -80,7 +80,7 @@ def update():
     import json
     codes = subprocess.run([WEFT, 'explain', 'codes', '--json'], env=os.environ, capture_output=True, text=True, check=True).stdout
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(json.loads(codes)))
+    PAGE.write_text(page(json.loads(codes)['codes']))
 
 
 if __name__ == '__main__':

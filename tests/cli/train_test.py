@@ -36,7 +36,7 @@ class Train(CommandTest):
         self.assertIn('%d_active = weft.scale', self.weft('compile', *layer, '--stop-after', 'fuse').out)
         self.assertIn('%d_active = weft.dropout', self.weft('compile', *layer, '--fuse-rules', 'paper', '--stop-after', 'fuse').out)
         self.weft('compile', *layer, '--stop-after', 'emit', '-o', 'out')
-        self.assertIn('note: d_active draws no mask: d_hidden reads active_kept', self.weft('explain', 'out').out)
+        self.assertIn('note: d_active draws no mask: d_hidden reads active_kept', self.weft('explain', 'out', '--all').out)
         kinds = [row['kind'] for row in self.weft('explain', 'out', '--movement', '--json').json()['operators'] if 'd_active' in row['results']]
         self.assertEqual(kinds, ['dropout'], 'operators are counted as the paper has them')
 
@@ -60,12 +60,12 @@ class Train(CommandTest):
         self.weft('compile', *gelu, '--recompute', tensor, '--stop-after', 'emit', '-o', 'asked')
         saved = {one['tensor']: one['recomputed'] for one in self.weft('explain', 'asked', '--json').json()['saved']}
         self.assertTrue(saved[tensor], 'explain says that it is computed again')
-        self.assertIn(f'{tensor} ', self.weft('explain', 'asked').out)
+        self.assertIn(f'{tensor} ', self.weft('explain', 'asked', '--all').out)
         self.weft('compile', *gelu, '--stop-after', 'emit', '-o', 'out')
         saved = {one['tensor']: one for one in json.loads(self.weft('explain', 'out', '--json').out)['saved']}
         self.assertIsNotNone(saved[tensor]['lossOfOther'])
         self.assertGreater(saved[tensor]['bytes'], 0)
-        self.assertIn('price of the other', self.weft('explain', 'out').out)
+        self.assertIn('price of the other', self.weft('explain', 'out', '--all').out)
 
     def test_an_optimizer_updates_every_parameter(self):
         text = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw').out

@@ -1,8 +1,10 @@
 // The report of one compilation; see Report.h.
 #include "tools/driver/Report.h"
 
+#include "passes/account/Stages.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
+#include "tools/driver/Roofline.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-json modelReport(const models::Description &description) {
-  return {{"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
+json modelReport(const Compilation &compilation) {
+  const models::Description &description = compilation.description();
+  return {{"name", description.name}, {"part", compilation.part()}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
           {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}};
 }
 
@@ -211,6 +214,14 @@ json movementReport(const Compilation &compilation, const SelectedVariant &varia
   return report;
 }
 
+/// The stage of the layer that each kernel belongs to.
+json stagesReport(const Dataflow &flow, const PlannedKernels &planned) {
+  const std::vector<Stage> stages = stagesOf(flow);
+  json object = json::object();
+  for (const ChosenKernel &chosen : planned.kernels) object[chosen.kernel.name] = nameOf(stageOfKernel(flow, stages, chosen.graphOps));
+  return object;
+}
+
 /// The name an op goes by: that of its first result.
 json opLabels(const select::Problem &problem) {
   json labels = json::array();
@@ -299,9 +310,11 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
   json pins = json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  json report = {{"model", modelReport(compilation.description())},
+  json report = {{"model", modelReport(compilation)},
                  {"variants", variantsReport(selected)},
                  {"lowerBound", selected.lowerBound},
+                 {"rooflineSeconds", rooflineSeconds(best.selection.problem(), compilation.costModel().device())},
+                 {"stages", stagesReport(compilation.account(best.proposed).flow, planned)},
                  {"ops", best.selection.problem().ops},
                  {"opLabels", opLabels(best.selection.problem())},
                  {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},

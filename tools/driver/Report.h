@@ -12,7 +12,7 @@
 
 namespace weft::driver {
 
-/// Members: model, variants, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, generated,
+/// Members: model, variants, rooflineSeconds, stages, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, generated,
 /// kernelOps.
 nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned);
 

@@ -4,6 +4,7 @@
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/FirstLines.h"
 #include "tools/driver/MeasuredChoice.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/ReEmission.h"
@@ -26,7 +27,7 @@ struct CompileFlags {
   KeepFlags keep;
   MeasureFlags measure;
   std::string output;
-  bool overwrite = false;
+  bool overwrite = false, verbose = false;
 };
 
 void writeText(const CompileFlags &flags, const std::string &text) {
@@ -64,8 +65,9 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   artifact.sources = emitted.sources;
   artifact.headers = headerFiles(emitted);
   runtime::writeArtifact(artifact, flags.output, {.everything = flags.overwrite});
-  if (json) printResult(summaryJson(artifact.plan, build, flags.output));
-  else printResult(selectionLine(selected) + summaryText(artifact.plan, build, flags.output));
+  if (json) printResult(summaryJson(artifact.plan, artifact.report, build, flags.output));
+  else printResult(summaryText(artifact.plan, artifact.report, build, flags.output) +
+                   (flags.verbose ? "\n" + selectionLines(selected) + buildDetails(artifact.plan, build) : ""));
   return 0;
 }
 
@@ -78,7 +80,8 @@ int run(const CompileFlags &flags, bool json) {
   std::optional<runtime::cuda::Context> gpu;
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
   if (first >= Phase::lower)
-    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .overwrite = flags.overwrite, .last = last}, json);
+    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .overwrite = flags.overwrite, .last = last,
+                      .verbose = flags.verbose}, json);
   if (last == Phase::differentiate && !flags.model.train)
     throw Error::badInput("--stop-after differentiate: there is a backward pass with --train only");
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
@@ -123,6 +126,7 @@ Action addCompile(CLI::App &command) {
   command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");
   command.add_flag("--overwrite", flags->overwrite, overwriteHelp);
+  command.add_flag("--verbose", flags->verbose, "also what was searched, what was built and every note of the plan");
   return [flags](bool json) { return run(*flags, json); };
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/Sha256.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/FirstLines.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
@@ -187,8 +188,8 @@ int emitAgain(EmitRequest request, bool json) {
   after.headers.merge(headerFiles(emitted));
   after.sources = std::move(emitted.sources);
   runtime::writeArtifact(after, output, overwrite);
-  if (json) printResult(summaryJson(after.plan, build, output));
-  else printResult(summaryText(after.plan, build, output));
+  if (json) printResult(summaryJson(after.plan, after.report, build, output));
+  else printResult(summaryText(after.plan, after.report, build, output) + (request.verbose ? "\n" + buildDetails(after.plan, build) : ""));
   return 0;
 }
 
@@ -205,6 +206,7 @@ Action addEmit(CLI::App &command) {
   command.add_flag("--overwrite", request->overwrite, overwriteHelp);
   command.add_flag("--check", request->check, "exit 1 naming what was edited and what does not hold; writes nothing");
   request->keep.declare(command);
+  command.add_flag("--verbose", request->verbose, "also what was built and every note of the plan");
   return [request](bool json) { return emitAgain(*request, json); };
 }
 

@@ -16,6 +16,7 @@ struct EmitRequest {
   bool overwrite = false;      ///< replace edited files in the folder that is written, and an artifact without a manifest
   bool check = false;          ///< say what was edited and what does not hold, and write nothing
   Phase last = Phase::build;
+  bool verbose = false;        ///< print what was built and every note, too
 };
 
 inline constexpr const char *overwriteHelp = "replace files that were edited since weft wrote them, and artifacts of an older weft";

@@ -2,6 +2,7 @@
 #include "tools/driver/commands/Explain.h"
 
 #include "kernel/Error.h"
+#include "kernel/TextWidth.h"
 #include "passes/account/Cover.h"
 #include "runtime/Stamps.h"
 #include "tools/driver/Compilation.h"
@@ -24,7 +25,7 @@ struct ExplainFlags {
   TargetFlags target;
   std::string kernel, fusion, layout;
   std::string output;
-  bool movement = false, distributions = false, cacheMiss = false;
+  bool movement = false, distributions = false, cacheMiss = false, all = false;
 };
 
 /// Without prices: of all variants, each with the kernels that save most, the one that moves least.
@@ -69,7 +70,7 @@ Explanation explain(const ExplainFlags &flags) {
     target.deviceName = artifact.plan.device;
     return explainDistributions(artifact, folder, target.profile, *costModelOf(target), flags.output);
   }
-  if (!flags.movement) return explainKernels(artifact);
+  if (!flags.movement) return explainKernels(artifact, {.all = flags.all, .wide = resultColumns() == unlimitedColumns});
   return explainMovement(artifact.report.value("movement", nlohmann::json::object()), &artifact.plan);
 }
 
@@ -91,6 +92,7 @@ Action addExplain(CLI::App &command) {
   CLI::Option *movement = command.add_flag("--movement", flags->movement, "operators, what they compute and move, and bytes before and after each phase; of a model without selecting");
   CLI::Option *distributions = command.add_flag("--distributions", flags->distributions, "measured times of every kernel over all its layouts and configurations");
   command.add_option("-o,--output", flags->output, "folder for the distributions as violins (SVG), JSON and CSV")->needs(distributions)->type_name("DIR");
+  command.add_flag("--all", flags->all, "every kernel, note and table of the plan")->excludes(kernel)->excludes(fusion)->excludes(layout)->excludes(movement)->excludes(distributions);
   distributions->excludes(kernel)->excludes(fusion)->excludes(layout)->excludes(movement);
   command.add_flag("--cache-miss", flags->cacheMiss, "parts of the kernels' cache keys")
       ->excludes(fusion)->excludes(layout)->excludes(movement)->excludes(distributions);

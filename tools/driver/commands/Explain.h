@@ -16,7 +16,11 @@ struct Explanation {
   nlohmann::json json;
 };
 
-Explanation explainKernels(const runtime::Artifact &artifact);
+/// How much of a plan is shown: a screen of at most 45 lines; with `all` every kernel, note and table; `wide` one long row for each kernel.
+struct KernelsView {
+  bool all = false, wide = false;
+};
+Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view);
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name);
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair);
 Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor);

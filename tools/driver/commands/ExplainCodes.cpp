@@ -44,11 +44,11 @@ bool meansCodes(const std::string &name) {
 }
 
 Explanation explainCodes(const std::string &name) {
-  Explanation all{.text = "", .json = json::array()};
+  Explanation all{.text = "", .json = {{"codes", json::array()}}};
   for (const ReasonCode &code : reasonCodes) {
     if (upperCase(name) == code.code) return {.text = entry(code), .json = toJson(code)};
     all.text += fmt::format("{} {}: {}\n", code.code, code.reason, code.meaning);
-    all.json.push_back(toJson(code));
+    all.json["codes"].push_back(toJson(code));
   }
   if (name == allCodes) return {.text = all.text + "weft explain CODE adds an example and the remedy\n", .json = std::move(all.json)};
   std::vector<std::string> known;

@@ -1,16 +1,21 @@
-// weft explain DIR and --kernel: one row a kernel, or one kernel in full.
+// weft explain DIR and --kernel: one screen about the plan, or one kernel in full.
+#include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "runtime/PlanBranches.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/FirstLines.h"
 #include "tools/driver/MemoryReport.h"
+#include "tools/driver/PlanFacts.h"
 #include "tools/driver/PlanParts.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace weft::driver {
 namespace {
@@ -73,9 +78,8 @@ std::string verificationLines(const runtime::Plan &plan) {
 }
 
 /// What a reader must know to weigh the table.
-std::string footnotes(const runtime::Artifact &artifact) {
-  const runtime::Plan &plan = artifact.plan;
-  std::string text = fmt::format("prices: {}; MUE of a modelled time is itself a model\n", plan.costModel);
+std::string footnotes(const runtime::Plan &plan) {
+  std::string text = fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
   const auto uses = [&](const char *family) {
     return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.family == family; });
   };
@@ -87,7 +91,6 @@ std::string footnotes(const runtime::Artifact &artifact) {
                         count == 1 ? std::string("1 kernel is a product") : fmt::format("{} kernels are products", count));
   text += verificationLines(plan);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
-  for (const std::string &line : editLines(artifact)) text += "edit: " + line + "\n";
   return text;
 }
 
@@ -159,17 +162,18 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
   return text;
 }
 
-/// In how many parts the kernels around the largest temporary could run, and why so many were chosen.
-std::string partsLines(const json &parts, double free) {
+/// In how many chunks the kernels around the largest temporary could run, and why so many were chosen.
+std::string chunksLines(const json &parts, double free) {
   if (parts.size() < 2) return "";
-  Table table({{"", left}, {"parts", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}, {"prices", left}});
+  Table table({{"", left}, {"chunks", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}, {"prices", left}});
   for (const json &one : parts)
     table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
                   formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>()),
-                  one["measured"].get<bool>() ? "measured" : "partly modelled"});
-  if (free <= 0) return "parts:\n" + table.print();  // of an artifact that does not say what was free
-  return fmt::format("parts: {}\n{}", fmt::format("the fastest within {} of workspace, which ops one by one with a fused attention take, or the L2, if at most {:.0f}% slower "
-                                                  "than without a limit (--parts 1); only measured ones may win if any is", formatBytes(int64_t(free)), 100 * mostSlower), table.print());
+                  one["measured"].get<bool>() ? "measured" : "partly estimated"});
+  if (free <= 0) return "chunks:\n" + table.print();  // of an artifact that does not say what was free
+  return fmt::format("chunks: the fastest plan within {} of workspace (what ops one by one with a fused attention take, or the L2), if it is at most "
+                     "{:.0f}% slower than without a limit (--parts 1); a measured plan is never weighed against an estimate\n{}",
+                     formatBytes(int64_t(free)), 100 * mostSlower, table.print());
 }
 
 /// What later entry points read of earlier ones, and what they compute again.
@@ -202,11 +206,132 @@ std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
   for (const json &one : plans) {
     const bool measured = one.contains("measured");
     const int parts = one.value("parts", 1);
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} parts", parts) : "") + (one.value("branches", false) ? ", branches" : ""), formatSeconds(one["predicted"].get<double>()),
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} chunks", parts) : "") + (one.value("branches", false) ? ", branches" : ""), formatSeconds(one["predicted"].get<double>()),
                   measured ? formatSeconds(one["measured"].get<double>()) : "-", measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
                   measured ? fmt::format("{}", fmt::join(one["different"].get<std::vector<std::string>>(), "; ")) : one["notMeasured"].get<std::string>()});
   }
   return fmt::format("timed as whole graphs: {}, {}\n{}", plan.measurement->gpu, plan.measurement->protocol, table.print());
+}
+
+json list(const json &report, const char *member) { return report.value(member, json::array()); }
+
+/// "99% TC", "85% DRAM": the device's sustained rate that the kernel comes nearest to.
+std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &device) {
+  if (kernel.seconds <= 0) return "-";
+  const json peaks = report.value("movement", json::object()).value("percentOfPeak", json::object());
+  const double flop = peaks.value(kernel.name, 0.0), bytes = 100 * double(kernel.bytesMoved) / kernel.seconds / device.copyBandwidth;
+  if (bytes >= flop) return fmt::format("{:.0f}% DRAM", bytes);
+  return fmt::format("{:.0f}% {}", flop, kernel.bound == nameOf(Bound::fma) ? "FMA" : "TC");
+}
+
+constexpr size_t screenRows = 22, screenWarnings = 4;
+
+std::vector<FoldedKernel> dearestFirst(const runtime::Plan &plan) {
+  std::vector<FoldedKernel> folded = foldedKernels(plan);
+  std::ranges::stable_sort(folded, std::ranges::greater(), &FoldedKernel::seconds);
+  return folded;
+}
+
+json foldedReport(const runtime::Plan &plan) {
+  json rows = json::array();
+  double rest = 0;  // of this row and those below it, as the table sums up what it leaves out
+  for (const FoldedKernel &kernel : dearestFirst(plan)) rest += kernel.seconds;
+  for (const FoldedKernel &kernel : dearestFirst(plan)) {
+    rows.push_back({{"name", kernel.name}, {"launches", kernel.kernels.size()}, {"seconds", kernel.seconds}, {"restSeconds", rest}});
+    rest -= kernel.seconds;
+  }
+  return rows;
+}
+
+/// One row for all chunks or repeats of a kernel, dearest first, at most `most` rows.
+std::string screenTable(const runtime::Plan &plan, const json &report, size_t most) {
+  const std::vector<FoldedKernel> folded = dearestFirst(plan);
+  std::map<std::string, int> shortNames;
+  for (const FoldedKernel &kernel : folded) ++shortNames[shortName(kernel.name)];
+  const Device &device = findDevice(plan.device);
+  Table table({{"time", right}, {"%", right}, {"of peak", right}, {"kernel", left}, {"", right}, {"fused ops", left}, {"price", left}});
+  double rest = 0;
+  for (size_t index = 0; index < folded.size(); ++index) {
+    const FoldedKernel &kernel = folded[index];
+    if (folded.size() > most && index >= most - 1) {
+      rest += kernel.seconds;
+      continue;
+    }
+    const PlanKernel &first = plan.kernels[size_t(kernel.kernels.front())];
+    const std::string name = shortName(kernel.name);
+    table.addRow({formatSeconds(kernel.seconds), fmt::format("{:.0f}", 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12)),
+                  ofPeak(first, report, device), shortNames.at(name) == 1 ? name : kernel.name,
+                  kernel.kernels.size() > 1 ? fmt::format("x{}", kernel.kernels.size()) : "", fmt::format("{}", fmt::join(opNames(first), " + ")), nameOf(timeSourceOf(first))});
+  }
+  std::string text = table.print();
+  if (rest > 0)
+    text += fmt::format("{} more kernels take {}, {:.1f}% (--all)\n", folded.size() - (most - 1), formatSeconds(rest), 100 * rest / plan.predictedSeconds);
+  return text;
+}
+
+/// Every kernel of the plan, views and chunks too, with all that is known of each.
+std::string wideTable(const runtime::Plan &plan) {
+  Table table({{"kernel", left}, {"ops", right}, {"layouts", left}, {"time", right}, {"", left}, {"share", right},
+               {"moved", right}, {"needed", right}, {"MUE", right}, {"bound", left}, {"regs", right}, {"spills", right},
+               {"family", left}, {"runner-up", left}});
+  for (const PlanKernel &kernel : plan.kernels) {
+    const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
+    table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
+                  nameOf(timeSourceOf(kernel)), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
+                  formatBytes(kernel.bytesNecessary), isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
+                  isView(kernel) ? "-" : kernel.bound,
+                  known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
+                  familyLabel(kernel.family), runnerUp(kernel)});
+  }
+  return table.print();
+}
+
+std::string lossFact(const UnfusedLoss &loss) {
+  const std::string why = loss.code.empty() ? "the fused kernel has no measurement" : fmt::format("[{} {}]", loss.code, loss.reason);
+  return fmt::format("{} goes through memory from {} to {}: {}, up to {} {}", loss.tensor, loss.writer, loss.reader, formatBytes(loss.bytes),
+                     formatSeconds(loss.seconds), why);
+}
+
+/// The most valuable facts, each on its line.
+std::string thingsToKnow(const runtime::Plan &plan, const json &report) {
+  std::vector<std::string> facts;
+  if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report)) facts.push_back(lossFact(*loss));
+  if (LayoutFact layout = costliestLayout(plan, report); !layout.text.empty()) facts.push_back(std::move(layout.text));
+  facts.push_back(memoryTrade(plan, report).text);
+  constexpr std::array numbers{"one thing", "two things", "three things"};
+  std::string text = fmt::format("{} to know\n", numbers[facts.size() - 1]);
+  for (size_t index = 0; index < facts.size(); ++index) text += fmt::format(" {} {}\n", index + 1, facts[index]);
+  return text;
+}
+
+json factsOf(const runtime::Plan &plan, const json &report) {
+  const LayoutFact layout = costliestLayout(plan, report);
+  const MemoryTrade memory = memoryTrade(plan, report);
+  json others = json::array();
+  for (const MemoryTrade::Other &other : memory.others) others.push_back({{"chunks", other.chunks}, {"bytes", other.bytes}, {"seconds", other.seconds}});
+  json facts = {{"unfused", nullptr},
+                {"layout", {{"text", layout.text}, {"tensor", layout.tensor}, {"layout", layout.layout}, {"other", layout.other}, {"seconds", layout.seconds}}},
+                {"memory", {{"text", memory.text}, {"workspaceBytes", plan.workspaceBytes}, {"others", others}}}};
+  if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report))
+    facts["unfused"] = {{"tensor", loss->tensor}, {"writer", loss->writer}, {"reader", loss->reader}, {"bytes", loss->bytes},
+                        {"seconds", loss->seconds}, {"code", loss->code}};
+  return facts;
+}
+
+/// What was changed by hand since weft wrote it; of many edits the first, and how many more.
+std::string editWarnings(const runtime::Artifact &artifact, size_t most) {
+  const std::vector<std::string> edits = editLines(artifact);
+  std::string text;
+  for (size_t index = 0; index < std::min(edits.size(), most); ++index) text += "! edit: " + edits[index] + "\n";
+  return edits.size() > most ? text + fmt::format("! {} more edits (--all)\n", edits.size() - most) : text;
+}
+
+/// Everything else that is known of the plan as a whole.
+std::string details(const runtime::Artifact &artifact) {
+  const runtime::Plan &plan = artifact.plan;
+  const json &report = artifact.report;
+  return graphLine(plan) + branchesLine(plan) + measurementLine(plan) + measuredPlans(list(report, "measuredPlans"), plan) +
+         chunksLines(list(report, "parts"), report.value("freeWorkspace", 0.0)) + savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan);
 }
 
 }  // namespace
@@ -228,30 +353,25 @@ std::string familyLabel(const std::string &family) {
   return family == "plain-contraction" ? "plain-contraction (placeholder)" : family;
 }
 
-Explanation explainKernels(const runtime::Artifact &artifact) {
+Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {
   const runtime::Plan &plan = artifact.plan;
-  Table table({{"kernel", left}, {"ops", right}, {"layouts", left}, {"time", right}, {"", left}, {"share", right},
-               {"moved", right}, {"needed", right}, {"MUE", right}, {"bound", left}, {"regs", right}, {"spills", right},
-               {"family", left}, {"runner-up", left}});
+  const json &report = artifact.report;
   json rows = json::array();
-  for (const PlanKernel &kernel : plan.kernels) {
-    const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
-    rows.push_back(toJson(kernel, plan.predictedSeconds));
-    table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
-                  nameOf(timeSourceOf(kernel)), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
-                  formatBytes(kernel.bytesNecessary), isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
-                  isView(kernel) ? "-" : kernel.bound,
-                  known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
-                  familyLabel(kernel.family), runnerUp(kernel)});
-  }
-  const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array()),
-             saved = artifact.report.value("saved", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(artifact),
+  for (const PlanKernel &kernel : plan.kernels) rows.push_back(toJson(kernel, plan.predictedSeconds));
+  std::string text = headLines(plan, report, resultColumns()) + "\n";
+  text += view.wide ? wideTable(plan) : screenTable(plan, report, view.all ? plan.kernels.size() : screenRows);
+  constexpr size_t all = 1000;
+  text += "\n" + thingsToKnow(plan, report) + editWarnings(artifact, view.all ? all : screenWarnings) +
+          warningLines(plan, report, resultColumns(), view.all ? all : screenWarnings);
+  text += view.all ? details(artifact) : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, runners-up); --kernel, --fusion, --layout: one in full\n";
+  return {.text = text,
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
+                   {"rooflineSeconds", report.value("rooflineSeconds", 0.0)}, {"facts", factsOf(plan, report)}, {"warnings", warningsOf(plan, report)},
+                   {"folded", foldedReport(plan)}, {"summary", headJson(plan, report)},
                    {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
-                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", timed}, {"parts", parts},
-                   {"saved", saved}, {"edits", editLines(artifact)}}};
+                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", list(report, "measuredPlans")}, {"parts", list(report, "parts")},
+                   {"saved", list(report, "saved")}, {"edits", editLines(artifact)}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {

@@ -3,6 +3,7 @@
 
 #include "passes/configure/Family.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PlanFacts.h"
 #include "tools/driver/VariantFile.h"
 
 #include <fmt/format.h>
@@ -106,18 +107,16 @@ select::Statistics sumOf(const std::vector<SelectedVariant> &variants) {
   return total;
 }
 
-/// How much of what was offered to the search was measured, what was modelled, and what was pruned by which rule.
-/// `lowerBound`: of all variants.
-std::string evidenceOf(const select::Statistics &total, const select::Plan &plan, double lowerBound) {
-  if (total.measured == 0) return "";
-  std::string text = fmt::format("{:.1f}% of the prices measured; plan {}, lower bound over what was priced in all variants {}, ratio {:.4f}\n",
-                                 100 * double(total.measured) / double(total.configurations), formatSeconds(plan.seconds),
-                                 formatSeconds(lowerBound), lowerBound > 0 ? plan.seconds / lowerBound : 1);
+/// What the search was offered: measured, estimated for want of measurements, and left out for want of them. Never silent: a model of which
+/// nothing was measured says just that.
+std::string evidenceOf(const select::Statistics &total) {
+  std::string text = describe(Coverage{.legal = total.legalConfigurations, .offered = total.configurations, .measured = total.measured}) + "\n";
+  if (total.measured == 0) return text;
   if (total.unmeasuredKernels + total.modelledTransposes > 0)
-    text += fmt::format("modelled for want of rows: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
+    text += fmt::format("estimated for want of measurements: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
                         formatCount(total.modelledTransposes));
-  return text + fmt::format("pruned for want of rows: {} configurations of kernels that have some, {} transposes of tensors that have some "
-                            "(weft profile --dry-run: by which rules)\n",
+  return text + fmt::format("not offered, though legal: {} configurations without a measurement of kernels that have some, {} transposes of tensors that have "
+                            "some (weft profile --dry-run: by which rules)\n",
                             formatLargeCount(total.prunedConfigurations), formatCount(total.prunedTransposes));
 }
 
@@ -131,18 +130,18 @@ std::string proof(const Selected &selected) {
 
 }  // namespace
 
-std::string selectionLine(const Selected &selected) {
+std::string selectionLines(const Selected &selected) {
   const select::Statistics total = sumOf(selected.variants);
-  const std::string evidence = evidenceOf(total, selected.path(), selected.lowerBound);
-  std::string dropped;
-  for (const DroppedVariant &variant : selected.dropped)
-    dropped += fmt::format("variant {} has no plan: {}\n", variant.name, variant.reason);
+  const double seconds = selected.path().seconds;
+  std::string text;
+  for (const DroppedVariant &variant : selected.dropped) text += fmt::format("! variant {} has no plan: {}\n", variant.name, variant.reason);
   if (!selected.skipped.empty())
-    dropped += fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n", selected.skipped.size());
-  return dropped + evidence + fmt::format("{} variants: {} configurations priced of {:.1e} legal ones of {} candidate kernels, {} states, selected in {}{}\n",
-                     selected.variants.size(), formatCount(total.configurations), total.legalConfigurations,
-                     formatCount(total.kernels), formatCount(total.states), formatSeconds(total.seconds),
-                     proof(selected));
+    text += fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n", selected.skipped.size());
+  text += fmt::format("plan {} kernel by kernel; best weft could choose {}, whole kernels, over what was offered in all variants, ratio {:.4f}\n",
+                      formatSeconds(seconds), formatSeconds(selected.lowerBound), selected.lowerBound > 0 ? seconds / selected.lowerBound : 1);
+  return text + evidenceOf(total) +
+         fmt::format("{} variants, {} candidate kernels, {} states, selected in {}{}\n", selected.variants.size(), formatCount(total.kernels),
+                     formatCount(total.states), formatSeconds(total.seconds), proof(selected));
 }
 
 }  // namespace weft::driver

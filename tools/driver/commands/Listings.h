@@ -16,7 +16,7 @@ std::string printProposals(const std::vector<ProposedVariant> &variants);
 std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device, bool json);
 /// One row a candidate kernel: ops, legal configurations, why families do not take it.
 std::string printCandidates(std::vector<ProposedVariant> &variants, const Device &device, bool json);
-/// "3 variants, 12,345 configurations of 63 kernels, 801 states, selected in 0.41 s".
-std::string selectionLine(const Selected &selected);
+/// How much was offered to the search and measured, what was left out and why, how long it took, how good the plan is known to be.
+std::string selectionLines(const Selected &selected);
 
 }  // namespace weft::driver

@@ -93,7 +93,7 @@ std::string text(const Selected &selected, int alternatives) {
   result += "\n";
   for (const PinRegret &pin : selected.pins)
     result += fmt::format("pin {}={} costs {}\n", pin.tensor, pin.layout, formatSeconds(pin.seconds));
-  return result + selectionLine(selected);
+  return result + selectionLines(selected);
 }
 
 int run(const SelectFlags &flags, bool json) {

@@ -1,0 +1,217 @@
+// What is said first of a plan: facts from plan and report, worked out by hand, and lines that keep within their screen whatever the plan.
+#include "kernel/Device.h"
+#include "kernel/TextWidth.h"
+#include "tools/driver/EstimateError.h"
+#include "tools/driver/FirstLines.h"
+#include "tools/driver/PlanFacts.h"
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+using namespace weft;
+using namespace weft::driver;
+using nlohmann::json;
+using runtime::Plan, runtime::PlanKernel, runtime::PlanTensor;
+
+namespace {
+
+PlanTensor tensor(const std::string &name, int64_t bytes, int buffer, const std::string &role = "temporary") {
+  return {.name = name, .logical = name, .dtype = "f16", .axes = {"b", "j"}, .extents = {2, bytes / 4}, .order = {0, 1}, .strides = {bytes / 4, 1},
+          .role = role, .buffer = buffer, .bytes = bytes};
+}
+
+PlanKernel kernel(const std::string &name, const std::string &op, std::vector<int> inputs, int output, double microseconds, bool measured = true) {
+  PlanKernel kernel;
+  kernel.name = name;
+  kernel.family = op == "slice" ? "view" : "loop";
+  kernel.source = op == "slice" ? "" : "kernels/" + name + ".cu";
+  kernel.ops = {"%1 = " + op + " %0"};
+  kernel.inputs = std::move(inputs);
+  kernel.outputs = {output};
+  kernel.seconds = op == "slice" ? 0 : microseconds * 1e-6;
+  kernel.measured = measured;
+  kernel.key = name;
+  kernel.bound = "memory";
+  kernel.knobs = op == "slice" ? json{{"family", "view"}} : json{{"family", "loop"}};
+  return kernel;
+}
+
+/// x -> contract -> y -> view -> s -> layer_norm -> z: one kernel each; y is read through a view.
+Plan chain() {
+  Plan plan;
+  plan.model = "chain";
+  plan.device = "h200";
+  plan.target = "sm_90a";
+  plan.dtype = "f16";
+  plan.costModel = "shipped profile (h200, 9 rows)";
+  plan.dims = {{"b", 2}, {"j", 4}};
+  plan.entryPoints = {{"forward", {0, 1, 2}}};
+  plan.tensors = {tensor("x", 4000, 0, "argument"), tensor("y", 8000, 1), tensor("s", 6000, 1), tensor("z", 4000, 2, "result")};
+  plan.kernels = {kernel("product__b_j", "contract", {0}, 1, 30), kernel("slice__b_j", "slice", {1}, 2, 0), kernel("norm__b_j", "layer_norm", {2}, 3, 10)};
+  plan.predictedSeconds = 40e-6;
+  plan.lowerBoundSeconds = 36e-6;
+  return plan;
+}
+
+/// Ops 0 contract, 1 slice, 2 layer_norm; no plan fuses the first and the last.
+json report() {
+  return {{"kernelOps", {{"product__b_j", {0}}, {"slice__b_j", {1}}, {"norm__b_j", {2}}}},
+          {"stages", {{"product__b_j", "projections"}, {"norm__b_j", "norms"}, {"slice__b_j", "other"}}},
+          {"fusionPrices", {{{"ops", {0, 2}}, {"fused", false}, {"lossOfOther", nullptr}}}},
+          {"fusions", {{{"ops", {0, 1, 2}}, {"accepted", false}, {"code", "F060"}, {"reason", "movement-op"}},
+                       {{"ops", {0, 2}}, {"accepted", false}, {"code", "F024"}, {"reason", "no-epilogue"}},
+                       {{"ops", {0, 2}}, {"accepted", true}, {"code", ""}, {"reason", ""}}}},
+          {"rooflineSeconds", 20e-6},
+          {"variants", {{{"name", "a"}, {"statistics", {{"configurations", 60}, {"legalConfigurations", 1000.0}, {"measured", 60}}}},
+                        {{"name", "b"}, {"statistics", {{"configurations", 40}, {"legalConfigurations", 500.0}, {"measured", 30}}}}}}};
+}
+
+std::vector<std::string> linesOf(const std::string &text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+bool hasLine(const std::string &text, const std::string &part) {
+  return std::ranges::any_of(linesOf(text), [&](const std::string &line) { return line.find(part) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("coverage is of all variants, and says it when nothing was measured") {
+  const Coverage coverage = coverageOf(report()).value();
+  CHECK(coverage.offered == 100);
+  CHECK(coverage.measured == 90);
+  CHECK(coverage.legal == 1500);
+  CHECK(describe(coverage) == "100 of 1,500 legal configurations offered, 90 measured");
+  CHECK(describe({.legal = 10, .offered = 5, .measured = 5}) == "5 of 10 legal configurations offered, all measured");
+  CHECK(describe({.legal = 1e9, .offered = 5, .measured = 0}) == "5 of 1.0e+09 legal configurations offered, none measured");
+  CHECK_FALSE(coverageOf(json::object()));
+}
+
+TEST_CASE("chunks and repeats are one row, other kernels are not") {
+  Plan plan = chain();
+  for (const int64_t start : {0, 8}) {
+    PlanKernel one = kernel(fmt::format("score__h_b__h{}", start), "contract", {0}, 1, 5);
+    one.part = runtime::PlanPart{.region = 0, .axis = "h", .start = start, .size = 8};
+    plan.kernels.push_back(one);
+  }
+  plan.kernels.push_back(kernel("norm__b_j_2", "layer_norm", {2}, 3, 10));
+  plan.kernels.back().key = "norm__b_j";  // the same text in another layer
+  const std::vector<FoldedKernel> folded = foldedKernels(plan);
+  REQUIRE(folded.size() == 3);  // the view is none
+  CHECK(folded[0].kernels == std::vector<int>{0});
+  CHECK(folded[1].kernels == std::vector<int>{2, 5});
+  CHECK(folded[1].seconds == Approx(20e-6));
+  CHECK(folded[2].name == "score__h_b");
+  CHECK(folded[2].kernels == std::vector<int>{3, 4});
+  CHECK(mostChunks(plan) == 2);
+  CHECK(mostChunks(chain()) == 1);
+  plan.kernels.back().seconds = 11e-6;  // the same text at another price is another row
+  CHECK(foldedKernels(plan).size() == 4);
+}
+
+TEST_CASE("the loss not fused is what two kernels exchange, through views, with the code of the smallest refused attempt") {
+  const UnfusedLoss loss = largestUnfused(chain(), report()).value();
+  CHECK(loss.tensor == "y");
+  CHECK(loss.writer == "product");
+  CHECK(loss.reader == "norm");
+  CHECK(loss.bytes == 6000 + 8000);  // the view is read, all of y is written, and nobody else needs it
+  CHECK(loss.seconds == Approx(14000 / findDevice("h200").copyBandwidth));
+  CHECK(loss.code == "F024");
+  json given = report();
+  SECTION("what is read elsewhere is written anyway") {
+    Plan plan = chain();
+    plan.kernels.push_back(kernel("other__b_j", "relu", {1}, 3, 1));
+    CHECK(largestUnfused(plan, given).value().bytes == 6000);
+  }
+  SECTION("what selection could have fused, and did not for the price, is no loss") {
+    given["fusionPrices"][0]["lossOfOther"] = 2e-6;
+    CHECK_FALSE(largestUnfused(chain(), given));
+  }
+  SECTION("a kernel that waits for its measurement has no code") {
+    given["fusionPrices"][0]["whyNone"] = "there are none";
+    CHECK(largestUnfused(chain(), given).value().code.empty());
+  }
+  SECTION("two contractions count as attention alone") {
+    Plan plan = chain();
+    plan.kernels[2].ops = {"%2 = contract %1"};
+    CHECK_FALSE(largestUnfused(plan, given));
+    given["stages"] = {{"product__b_j", "attention"}, {"norm__b_j", "attention"}};
+    CHECK(largestUnfused(plan, given));
+  }
+}
+
+TEST_CASE("the costliest layout: what would save first, else transposes, else the dearest alternative") {
+  Plan plan = chain();
+  json given = report();
+  CHECK(costliestLayout(plan, given).text.empty());
+  given["layouts"] = {{"y", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 3e-6}}}}}},
+                      {"s", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 0.0}}}}}}};
+  CHECK(costliestLayout(plan, given).text.starts_with("y lies as bj; jb would cost +3.00 us"));
+  plan.kernels[2].family = "transpose";
+  CHECK(costliestLayout(plan, given).text == "1 transpose between layouts: 10.0 us, 25.0% of the time");
+  given["layouts"]["s"]["prices"] = {{{"layout", "bj"}, {"loss", 7e-8}}, {{"layout", "jb"}, {"loss", 0.0}}};
+  CHECK(costliestLayout(plan, given).text.starts_with("1 transpose"));  // less than 0.2% is not worth a line
+  given["layouts"]["s"]["prices"][0]["loss"] = 2e-6;
+  CHECK(costliestLayout(plan, given).text.starts_with("s lies as bj; jb would save 2.00 us"));
+}
+
+TEST_CASE("the memory trade names the fastest plan that takes less, and a faster one that takes more") {
+  Plan plan = chain();
+  plan.workspaceBytes = 60'000'000;
+  json given = report();
+  CHECK(memoryTrade(plan, given).text.ends_with("no plan in chunks was weighed"));
+  const auto priced = [](int parts, double microseconds, int64_t bytes, bool chosen) {
+    return json{{"parts", parts}, {"seconds", microseconds * 1e-6}, {"workspace", bytes}, {"chosen", chosen}};
+  };
+  given["parts"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true), priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
+  CHECK(memoryTrade(plan, given).text == "workspace 60.0 MB; 90.0 MB takes -2.00 us (--parts 1); 40.0 MB takes +5.00 us (--parts 4)");
+}
+
+TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
+  Plan plan = chain();
+  plan.kernels[0].verifiedOn = plan.kernels[2].verifiedOn = "NVIDIA H200";
+  CHECK(warningsOf(plan, report()).empty());
+  plan.kernels[2].measured = false;
+  plan.kernels[2].verifiedOn.clear();
+  plan.notes = {"cubins: skipped, no NVRTC", "slice__b_j is a copy: V001 part-with-gaps-not-taken (why)", "slice__b_j_2 is a copy: V001 part-with-gaps-not-taken (why)", "parameter w is packed at load as ij"};
+  json given = report();
+  given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
+  const std::vector<std::string> warnings = warningsOf(plan, given);
+  REQUIRE(warnings.size() == 5);
+  CHECK(warnings[0] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% (weft profile chain)", 100 * typicalEstimateError.kernel));
+  CHECK(warnings[1] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
+  CHECK(warnings[2] == "variant c has no plan: too large");
+  CHECK(warnings[3] == "2 kernels are there to move a part of a tensor, which could be no view [V001]");
+  CHECK(warnings[4] == "cubins: skipped, no NVRTC");
+}
+
+TEST_CASE("first lines keep within their screen, whatever the plan") {
+  Plan plan = chain();
+  json given = report();
+  INFO(summaryText(plan, given, {}, "out"));
+  CHECK(hasLine(summaryText(plan, given, {}, "out"), "shape        batch b=2, sequence j=4"));
+  CHECK(hasLine(summaryText(plan, given, {}, "out"), "  by kernel: best weft could choose 36.0 us (10.0% less), roofline 20.0 us"));
+  CHECK(hasLine(summaryText(plan, given, {}, "out"), "where        projections 75% norms 25%"));
+  CHECK(hasLine(summaryText(plan, given, {}, "out"), "[F024]"));
+  plan.model = std::string(120, 'm');
+  plan.costModel = "profile " + std::string(150, 'p') + " (h200, 3 rows)";
+  for (int axis = 0; axis < 26; ++axis) plan.dims[std::string(1, char('a' + axis))] = 1'000'000 + axis;
+  plan.tensors[1].logical = std::string(90, 't');
+  for (int count = 0; count < 40; ++count) given["variants"].push_back({{"name", std::string(60, 'v')}, {"noPlan", std::string(90, 'r')}});
+  plan.kernels[0].measured = false;
+  for (const size_t columns : {size_t(80), size_t(100)})
+    for (const std::string &line : linesOf(headLines(plan, given, columns))) CHECK(textColumns(line) <= columns);
+  const std::string text = summaryText(plan, given, {}, "out");
+  CHECK(linesOf(text).size() <= summaryLines);
+  for (const std::string &line : linesOf(text)) CHECK(textColumns(line) <= summaryColumns);
+  CHECK(hasLine(text, "more: weft explain DIR --all"));
+  CHECK(hasLine(text, "1 of 2 kernels estimated"));
+  CHECK(hasLine(text, "[F024]"));  // the figure and the code are never cut
+  CHECK(hasLine(text, "wrote out"));
+}

@@ -1,0 +1,31 @@
+// The lines that say what a plan is and how good: `compile` and `emit` print them of what they wrote, `explain` above its table.
+// No MLIR. Invariant: summaryText() is at most summaryLines lines of summaryColumns columns, whatever the plan.
+#pragma once
+
+#include "tools/driver/Emission.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace weft::driver {
+
+inline constexpr size_t summaryLines = 15, summaryColumns = 80;
+
+/// Model, shape, prices, coverage, plan, time with bounds, where it goes; every line of at most `columns` columns.
+std::string headLines(const runtime::Plan &plan, const nlohmann::json &report, size_t columns);
+
+/// What the head says: launches, measuredKernels, verifiedKernels, predictedGraphSeconds, rooflineSeconds, coverage (null: not known), stages (shares).
+nlohmann::json headJson(const runtime::Plan &plan, const nlohmann::json &report);
+
+/// The head, the largest loss not fused, warnings (lines that begin with "!"), where it was written and what to try next.
+std::string summaryText(const runtime::Plan &plan, const nlohmann::json &report, const BuildSummary &build, const std::string &folder);
+nlohmann::json summaryJson(const runtime::Plan &plan, const nlohmann::json &report, const BuildSummary &build, const std::string &folder);
+
+/// What --verbose adds to the summary: the build, kernel by kernel where registers spill, and every note of the plan.
+std::string buildDetails(const runtime::Plan &plan, const BuildSummary &build);
+
+/// Warnings as lines of at most `columns` columns, at most `lines` of them; the last says how many more there are.
+std::string warningLines(const runtime::Plan &plan, const nlohmann::json &report, size_t columns, size_t lines);
+
+}  // namespace weft::driver

@@ -1,0 +1,362 @@
+// Facts of a plan; see PlanFacts.h.
+#include "tools/driver/PlanFacts.h"
+
+#include "kernel/Device.h"
+#include "kernel/Format.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/EstimateError.h"
+#include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanParts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+using runtime::Plan, runtime::PlanKernel, runtime::PlanTensor;
+
+/// Differences below this are noise, or ties.
+constexpr double negligibleSeconds = 5e-8;
+/// Of the plan's time: what a layout must save to be worth a line.
+constexpr double notableShare = 0.002;
+
+std::string nameOfWhole(const PlanKernel &kernel) { return kernel.part ? wholeName(kernel) : kernel.name; }
+
+bool contracts(const PlanKernel &kernel) { return std::ranges::count(opNames(kernel), "contract") > 0; }
+
+json list(const json &report, const char *member) { return report.value(member, json::array()); }
+
+std::set<int> opsOf(const json &report, const std::string &kernel) {
+  const json ops = report.value("kernelOps", json::object());
+  return ops.contains(kernel) ? ops.at(kernel).get<std::set<int>>() : std::set<int>();
+}
+
+/// The kernels of a plan, chunks as one, by the ops of the graph that they hold.
+class Exchanges {
+public:
+  explicit Exchanges(const Plan &plan, const json &report) : plan(plan) {
+    for (const PlanKernel &kernel : plan.kernels) {
+      const std::string whole = nameOfWhole(kernel);
+      for (const int op : opsOf(report, kernel.name)) kernelOf[op] = whole;
+      opsOfKernel[whole].merge(opsOf(report, kernel.name));
+      for (const int output : kernel.outputs) writers[output] = &kernel;
+    }
+    for (const PlanKernel &kernel : plan.kernels)
+      if (!isView(kernel))
+        for (const int input : kernel.inputs) readers[originOf(input)].insert(nameOfWhole(kernel));
+  }
+
+  std::string kernelWith(int op) const {
+    const auto found = kernelOf.find(op);
+    return found == kernelOf.end() ? "" : found->second;
+  }
+  const std::set<int> &opsIn(const std::string &kernel) const { return opsOfKernel.at(kernel); }
+
+  /// What one kernel for both would not move: reads, and writes where nobody else needs the tensor. The largest tensor by its name.
+  std::pair<int64_t, std::string> between(const std::string &writer, const std::string &reader) const {
+    int64_t bytes = 0, largest = 0;
+    std::string name;
+    std::set<int> stored;
+    for (const PlanKernel &kernel : plan.kernels) {
+      if (isView(kernel) || nameOfWhole(kernel) != reader) continue;
+      for (const int input : kernel.inputs) {
+        const int origin = originOf(input);
+        const auto source = writers.find(origin);
+        if (source == writers.end() || nameOfWhole(*source->second) != writer) continue;
+        const PlanTensor &tensor = plan.tensors[size_t(origin)];
+        bytes += plan.tensors[size_t(input)].bytes;
+        if (tensor.role == "temporary" && readers.at(origin).size() == 1 && stored.insert(origin).second) bytes += tensor.bytes;
+        if (tensor.bytes > largest) largest = tensor.bytes, name = tensor.logical;
+      }
+    }
+    return {bytes, name};
+  }
+
+private:
+  /// The tensor that a kernel computed, behind views of it.
+  int originOf(int tensor) const {
+    for (auto writer = writers.find(tensor); writer != writers.end() && isView(*writer->second) && writer->second->inputs.size() == 1; writer = writers.find(tensor))
+      tensor = writer->second->inputs.front();
+    return tensor;
+  }
+
+  const Plan &plan;
+  std::map<int, std::string> kernelOf;
+  std::map<std::string, std::set<int>> opsOfKernel;
+  std::map<int, const PlanKernel *> writers;
+  std::map<int, std::set<std::string>> readers;
+};
+
+/// The refused attempt with the fewest ops that would join the two; it says most about just them.
+const json *refusalBetween(const json &fusions, const std::set<int> &a, const std::set<int> &b) {
+  const json *best = nullptr;
+  std::tuple<size_t, size_t> bestRank;
+  for (const json &record : fusions) {
+    if (record["accepted"].get<bool>() || record["code"].get_ref<const std::string &>().empty()) continue;
+    size_t inA = 0, inB = 0;
+    for (const json &op : record["ops"]) inA += a.contains(op.get<int>()), inB += b.contains(op.get<int>());
+    if (inA == 0 || inB == 0) continue;
+    const std::tuple rank(record["ops"].size() - inA - inB, record["ops"].size());
+    if (!best || rank < bestRank) best = &record, bestRank = rank;
+  }
+  return best;
+}
+
+std::string stageOf(const json &report, const Plan &plan, const std::string &whole) {
+  const json stages = report.value("stages", json::object());
+  for (const PlanKernel &kernel : plan.kernels)
+    if (nameOfWhole(kernel) == whole) return stages.value(kernel.name, "");
+  return "";
+}
+
+bool contracts(const Plan &plan, const std::string &whole) {
+  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) { return nameOfWhole(kernel) == whole && contracts(kernel); });
+}
+
+/// What the caller's order, a pin, or the rest of the plan makes the tensor's layout cost, and what the next layout would.
+struct LayoutPrices {
+  std::string tensor, layout, best, next;
+  double saves = 0;  ///< the best layout, beside the one it has
+  double costs = 0;  ///< the next dearer one
+};
+
+std::optional<LayoutPrices> pricesOf(const PlanTensor &tensor, const json &layouts) {
+  const json prices = layouts.contains(tensor.logical) ? list(layouts.at(tensor.logical), "prices") : json::array();
+  LayoutPrices result{.tensor = tensor.logical, .layout = printLayout(tensor), .best = {}, .next = {}};
+  std::optional<double> own, least, next;
+  for (const json &price : prices)
+    if (price["layout"] == result.layout) own = price["loss"].get<double>();
+  if (!own) return std::nullopt;
+  for (const json &price : prices) {
+    const double loss = price["loss"];
+    if (!least || loss < *least) least = loss, result.best = price["layout"];
+    if (loss > *own + negligibleSeconds && (!next || loss < *next)) next = loss, result.next = price["layout"];
+  }
+  result.saves = *own - *least;
+  result.costs = next ? *next - *own : 0;
+  return result;
+}
+
+std::string signedSeconds(double seconds) { return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds)); }
+
+std::string countOf(size_t count, const std::string &one) { return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::optional<Coverage> coverageOf(const json &report) {
+  Coverage coverage;
+  bool isKnown = false;
+  for (const json &variant : list(report, "variants")) {
+    if (!variant.contains("statistics")) continue;
+    isKnown = true;
+    coverage.legal += variant["statistics"].value("legalConfigurations", 0.0);
+    coverage.offered += variant["statistics"].value("configurations", int64_t(0));
+    coverage.measured += variant["statistics"].value("measured", int64_t(0));
+  }
+  return isKnown ? std::optional(coverage) : std::nullopt;
+}
+
+std::string describe(const Coverage &coverage) {
+  const std::string measured = coverage.measured == 0                  ? "none"
+                               : coverage.measured == coverage.offered ? "all"
+                                                                       : formatCount(coverage.measured);
+  return fmt::format("{} of {} legal configurations offered, {} measured", formatCount(coverage.offered), formatLargeCount(coverage.legal), measured);
+}
+
+Evidence evidenceOf(const Plan &plan) {
+  Evidence evidence;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (isView(kernel)) continue;
+    ++evidence.launched;
+    evidence.measured += timeSourceOf(kernel) == runtime::TimeSource::measured;
+    evidence.edited += kernel.edited;
+    evidence.verified += !kernel.verifiedOn.empty();
+  }
+  return evidence;
+}
+
+std::vector<FoldedKernel> foldedKernels(const Plan &plan) {
+  std::vector<FoldedKernel> folded;
+  std::map<std::string, size_t> known;
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    const PlanKernel &kernel = plan.kernels[index];
+    if (isView(kernel)) continue;
+    // Chunks have the whole's name; repeats have one text, one price and one kind of ops.
+    const std::string key = kernel.part ? "chunk of " + wholeName(kernel)
+                                        : fmt::format("{} {} {} {} {}", kernel.key, kernel.seconds, kernel.edited, kernel.configuration, fmt::join(opNames(kernel), " "));
+    const auto [place, isNew] = known.try_emplace(key, folded.size());
+    if (isNew) folded.push_back({.name = nameOfWhole(kernel), .kernels = {}});
+    folded[place->second].kernels.push_back(int(index));
+    folded[place->second].seconds += kernel.seconds;
+  }
+  return folded;
+}
+
+std::vector<std::string> opNames(const PlanKernel &kernel) {
+  std::vector<std::string> names;
+  for (const std::string &op : kernel.ops) {  // "%24 = add %22, %bias"
+    const size_t equals = op.find(" = "), start = equals == std::string::npos ? 0 : equals + 3;
+    const std::string name = op.substr(start, op.find(' ', start) - start);
+    if (std::ranges::count(names, name) == 0) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::pair<std::string, double>> stageShares(const Plan &plan, const json &report) {
+  const json stages = report.value("stages", json::object());
+  std::map<std::string, double> seconds;
+  double total = 0;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (isView(kernel) || !stages.contains(kernel.name)) continue;
+    seconds[stages.at(kernel.name).get<std::string>()] += kernel.seconds;
+    total += kernel.seconds;
+  }
+  std::vector<std::pair<std::string, double>> shares;
+  for (const auto &[stage, sum] : seconds)
+    if (sum > 0) shares.emplace_back(stage, sum / total);
+  std::ranges::stable_sort(shares, std::ranges::greater(), &std::pair<std::string, double>::second);
+  return shares;
+}
+
+std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) {
+  const Exchanges exchanges(plan, report);
+  std::set<std::pair<std::string, std::string>> pairs;  // kernels of which no plan makes one
+  std::set<std::pair<std::string, std::string>> waiting;
+  for (const json &price : list(report, "fusionPrices")) {
+    if (price["fused"].get<bool>() || !price["lossOfOther"].is_null()) continue;
+    const std::string writer = exchanges.kernelWith(price["ops"][0]), reader = exchanges.kernelWith(price["ops"][1]);
+    if (writer.empty() || reader.empty() || writer == reader) continue;
+    pairs.emplace(writer, reader);
+    if (!price.value("whyNone", json()).is_null()) waiting.emplace(writer, reader);
+  }
+  std::optional<UnfusedLoss> largest;
+  std::pair<std::string, std::string> where;
+  const double bandwidth = findDevice(plan.device).copyBandwidth;
+  for (const auto &[writer, reader] : pairs) {
+    if (contracts(plan, writer) && contracts(plan, reader) &&
+        (stageOf(report, plan, writer) != "attention" || stageOf(report, plan, reader) != "attention")) continue;
+    const auto [bytes, tensor] = exchanges.between(writer, reader);
+    if (bytes == 0 || (largest && bytes <= largest->bytes)) continue;
+    largest = UnfusedLoss{.tensor = tensor, .writer = shortName(writer), .reader = shortName(reader), .bytes = bytes, .seconds = double(bytes) / bandwidth, .code = {}, .reason = {}};
+    where = {writer, reader};
+  }
+  if (!largest || waiting.contains(where)) return largest;
+  if (const json *refusal = refusalBetween(report.at("fusions"), exchanges.opsIn(where.first), exchanges.opsIn(where.second))) {
+    largest->code = (*refusal)["code"];
+    largest->reason = (*refusal)["reason"];
+  }
+  return largest;
+}
+
+LayoutFact costliestLayout(const Plan &plan, const json &report) {
+  const json layouts = report.value("layouts", json::object());
+  std::optional<LayoutPrices> saving, costly;
+  for (const PlanTensor &tensor : plan.tensors) {
+    const std::optional<LayoutPrices> prices = tensor.role == "parameter" ? std::nullopt : pricesOf(tensor, layouts);
+    if (!prices) continue;
+    if (prices->saves > std::max(negligibleSeconds, notableShare * plan.predictedSeconds) && (!saving || prices->saves > saving->saves)) saving = prices;
+    if (prices->costs > negligibleSeconds && (!costly || prices->costs > costly->costs)) costly = prices;
+  }
+  const auto fact = [](const LayoutPrices &prices, const std::string &other, const std::string &would, double seconds) {
+    return LayoutFact{.text = fmt::format("{} lies as {}; {} would {} (weft explain DIR --layout {})", prices.tensor, prices.layout, other, would, prices.tensor),
+                      .tensor = prices.tensor, .layout = prices.layout, .other = other, .seconds = seconds};
+  };
+  if (saving) return fact(*saving, saving->best, "save " + formatSeconds(saving->saves), -saving->saves);
+  double transposes = 0;
+  size_t count = 0;
+  for (const PlanKernel &kernel : plan.kernels)
+    if (kernel.family == "transpose") transposes += kernel.seconds, ++count;
+  if (count > 0)
+    return {.text = fmt::format("{} between layouts: {}, {:.1f}% of the time", countOf(count, "transpose"), formatSeconds(transposes), 100 * transposes / plan.predictedSeconds),
+            .tensor = {}, .layout = {}, .other = {}, .seconds = transposes};
+  if (costly) return fact(*costly, costly->next, "cost " + signedSeconds(costly->costs), costly->costs);
+  return {};
+}
+
+MemoryTrade memoryTrade(const Plan &plan, const json &report) {
+  std::string text = fmt::format("workspace {}", formatBytes(plan.workspaceBytes));
+  const json parts = list(report, "parts");
+  const json *chosen = nullptr, *faster = nullptr, *smaller = nullptr;
+  for (const json &one : parts)
+    if (one["chosen"].get<bool>()) chosen = &one;
+  if (parts.size() < 2 || !chosen) {
+    const int chunks = mostChunks(plan);
+    if (chunks > 1) return {.text = text + fmt::format(" in {} chunks, as asked", chunks)};
+    return {.text = text + (parts.empty() ? ": no more than ops one by one take, so no plan in chunks was weighed" : ": no plan in chunks takes less")};
+  }
+  for (const json &one : parts) {
+    const double seconds = one["seconds"], own = (*chosen)["seconds"];
+    const int64_t bytes = one["workspace"], ownBytes = (*chosen)["workspace"];
+    if (seconds < own - negligibleSeconds && (!faster || seconds < (*faster)["seconds"].get<double>())) faster = &one;
+    if (bytes < ownBytes && (!smaller || seconds < (*smaller)["seconds"].get<double>())) smaller = &one;
+  }
+  MemoryTrade trade{.text = std::move(text)};
+  for (const json *other : {faster, smaller}) {
+    if (!other) continue;
+    trade.others.push_back({.chunks = (*other)["parts"], .bytes = (*other)["workspace"], .seconds = (*other)["seconds"].get<double>() - (*chosen)["seconds"].get<double>()});
+    const MemoryTrade::Other &added = trade.others.back();
+    trade.text += fmt::format("; {} takes {} (--parts {})", formatBytes(added.bytes), signedSeconds(added.seconds), added.chunks);
+  }
+  if (trade.others.empty()) trade.text += ": less and faster is none of the plans in chunks";
+  return trade;
+}
+
+std::vector<std::string> warningsOf(const Plan &plan, const json &report) {
+  std::vector<std::string> warnings;
+  const Evidence evidence = evidenceOf(plan);
+  size_t stale = 0;
+  std::string cubins;
+  for (const std::string &note : plan.notes) {
+    stale += note.find(": stale, ") != std::string::npos;
+    if (note.starts_with("cubins: ")) cubins = note;
+  }
+  if (evidence.edited > 0) warnings.push_back(fmt::format("{} edited by hand: not measured, not verified", countOf(size_t(evidence.edited), "kernel")));
+  if (const int estimated = evidence.launched - evidence.measured - evidence.edited; estimated > 0)
+    warnings.push_back(fmt::format("{} of {} kernels estimated, typical error {:.0f}% (weft profile {})", estimated, evidence.launched,
+                                   100 * typicalEstimateError.kernel, plan.model));
+  if (stale > 0) warnings.push_back(fmt::format("{} of an older version (weft profile {})", countOf(stale, "time"), plan.model));
+  if (const int never = evidence.launched - evidence.verified - evidence.edited; never > 0)
+    warnings.push_back(fmt::format("{} of {} kernels never verified on a GPU (weft verify DIR)", never, evidence.launched));
+  for (const json &variant : list(report, "variants"))
+    if (variant.contains("noPlan")) warnings.push_back(fmt::format("variant {} has no plan: {}", variant["name"].get<std::string>(), variant["noPlan"].get<std::string>()));
+  std::map<std::string, size_t> copies;  // by reason code
+  for (const std::string &note : plan.notes) {
+    constexpr std::string_view copied = " is a copy: ";
+    if (const size_t at = note.find(copied); at != std::string::npos) ++copies[note.substr(at + copied.size(), 4)];
+    if (note.find(" changes nothing") != std::string::npos) warnings.push_back(note);
+  }
+  for (const auto &[code, count] : copies)
+    warnings.push_back(fmt::format("{} to move a part of a tensor, which could be no view [{}]", count == 1 ? "1 kernel is there" : fmt::format("{} kernels are there", count), code));
+  if (!cubins.empty()) warnings.push_back(cubins);
+  return warnings;
+}
+
+std::string shortName(const std::string &kernel) { return kernel.substr(0, kernel.find("__")); }
+
+std::string attentionForm(const Plan &plan) {
+  bool hasSoftmax = false;
+  for (const PlanKernel &kernel : plan.kernels) {
+    const std::vector<std::string> names = opNames(kernel);
+    const auto has = [&](const char *name) { return std::ranges::count(names, name) > 0; };
+    if (has("local_softmax")) return "decomposed attention";
+    hasSoftmax = hasSoftmax || has("softmax");
+    if (has("softmax") && has("contract")) return "fused attention";
+  }
+  return hasSoftmax ? "unfused attention" : "";
+}
+
+int mostChunks(const Plan &plan) {
+  std::map<std::string, int> chunks;
+  int most = 1;
+  for (const PlanKernel &kernel : plan.kernels)
+    if (kernel.part) most = std::max(most, ++chunks[wholeName(kernel)]);
+  return most;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,94 @@
+// What a reader of a plan wants to know first, drawn from plan and report: what was measured, where the time goes, what is lost and
+// where, what to beware of. Facts, not lines: FirstLines.h and `explain` print them. No MLIR.
+#pragma once
+
+#include "passes/select/Selection.h"
+#include "runtime/Artifact.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::driver {
+
+/// Configurations of all candidate kernels of all variants: how many are legal, how many of those selection was offered with a price,
+/// and how many of these prices were measured.
+struct Coverage {
+  double legal = 0;
+  int64_t offered = 0, measured = 0;
+};
+/// Of the variants that report.json lists; nothing for a report without statistics.
+std::optional<Coverage> coverageOf(const nlohmann::json &report);
+/// "51,133 of 5.8e+11 legal configurations offered, all measured".
+std::string describe(const Coverage &coverage);
+
+/// Kernels that are launched, those measured, those edited by hand, and those whose exact text agreed with fp64 on a GPU. Views are none.
+struct Evidence {
+  int launched = 0, measured = 0, edited = 0, verified = 0;
+};
+Evidence evidenceOf(const runtime::Plan &plan);
+
+/// Launches that compute the same on other data: chunks of one kernel, or the same kernel in several layers.
+struct FoldedKernel {
+  std::string name;          ///< of the first, without what its chunk adds
+  std::vector<int> kernels;  ///< of the plan, ascending
+  double seconds = 0;        ///< of all
+};
+/// Views left out; in the plan's order.
+std::vector<FoldedKernel> foldedKernels(const runtime::Plan &plan);
+
+/// Names of the ops of a kernel, in order, repeated ones once: "contract", "bias", "gelu".
+std::vector<std::string> opNames(const runtime::PlanKernel &kernel);
+
+/// Share of the kernels' time by stage of the layer (passes/account/Stages.h), largest first. Empty for reports without stages.
+std::vector<std::pair<std::string, double>> stageShares(const runtime::Plan &plan, const nlohmann::json &report);
+
+/// What two kernels exchange through memory because they may not be one.
+struct UnfusedLoss {
+  std::string tensor, writer, reader;  ///< the largest tensor; kernels without the axes in their names
+  int64_t bytes = 0;                   ///< that one kernel would not move
+  double seconds = 0;                  ///< at the device's copy bandwidth: no more than this is lost
+  std::string code, reason;            ///< ReasonCodes.h; empty where only a measurement is missing
+};
+/// The largest of a plan. Two contractions count where both are attention's: other products in a row would need a whole row of tiles
+/// on chip. Kernels that selection could have fused, and did not for the price, lose nothing.
+std::optional<UnfusedLoss> largestUnfused(const runtime::Plan &plan, const nlohmann::json &report);
+
+/// The stored tensor whose layout matters most: first one that a pin or the caller keeps from a faster one, then transposes, then the
+/// one whose second-best layout costs most.
+struct LayoutFact {
+  std::string text;                   ///< one line; empty if no tensor has a choice
+  std::string tensor, layout, other;  ///< empty where transposes are meant
+  double seconds = 0;                 ///< that the other layout adds to the plan, less than zero where it saves; or of the transposes
+};
+LayoutFact costliestLayout(const runtime::Plan &plan, const nlohmann::json &report);
+
+/// The plan's workspace, and what less of it would cost or more of it would save.
+struct MemoryTrade {
+  struct Other {
+    int chunks = 1;
+    int64_t bytes = 0;
+    double seconds = 0;  ///< that it adds to the whole graph, less than zero where it is faster
+  };
+  std::string text;  ///< one line
+  std::vector<Other> others = {};
+};
+MemoryTrade memoryTrade(const runtime::Plan &plan, const nlohmann::json &report);
+
+/// What makes the figures less than they seem: estimates, old measurements, edits, texts that were never verified, variants without a
+/// plan, missing cubins. Most important first, one line each, without the mark. `model`: for the advice to measure.
+std::vector<std::string> warningsOf(const runtime::Plan &plan, const nlohmann::json &report);
+
+/// A kernel's name without the axes that end it: "softmax" of "softmax__h_b_j_k".
+std::string shortName(const std::string &kernel);
+
+/// "fused attention", "decomposed attention", "unfused attention", or empty for plans without.
+std::string attentionForm(const runtime::Plan &plan);
+
+/// Of how many chunks a kernel has most; 1 where all run whole.
+int mostChunks(const runtime::Plan &plan);
+
+}  // namespace weft::driver
