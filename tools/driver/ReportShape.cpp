@@ -24,6 +24,8 @@ constexpr Row rows[] = {
     {"numbers{}.names[]", text},
     {"lowerBound", number},
     {"freeWorkspace", number},
+    {"rooflineSeconds", number},
+    {"stages{}", text},
     {"generated{}", text},
     {"fusionNotes{}[]", text},
     {"opLabels[]", text},
