@@ -37,6 +37,8 @@ attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::h
                                                  const weft::DropoutKey *__restrict__ dropoutKey,
                                                  unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 256 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&x_v)[8], const float (&bo_v)[8],

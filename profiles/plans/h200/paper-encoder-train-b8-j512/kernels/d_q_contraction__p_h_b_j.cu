@@ -31,6 +31,8 @@ d_q_contraction_p_h_b_j(const __grid_constant__ weft::hopper::TensorMap k_2_map,
                         const __grid_constant__ weft::hopper::TensorMap d_score_map,
                         const __grid_constant__ weft::hopper::TensorMap d_q_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
+  static_assert(product.batch == 128 && product.m == 64 && product.n == 512 && product.k == 512, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 64 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

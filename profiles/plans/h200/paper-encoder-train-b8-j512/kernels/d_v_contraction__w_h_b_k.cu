@@ -28,6 +28,8 @@ d_v_contraction_w_h_b_k(const __grid_constant__ weft::hopper::TensorMap d_weight
                         const __grid_constant__ weft::hopper::TensorMap kept_map,
                         const __grid_constant__ weft::hopper::TensorMap d_v_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
+  static_assert(product.batch == 128 && product.m == 64 && product.n == 512 && product.k == 512, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 64 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr},
       {&d_v_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -26,6 +26,8 @@ d_wo_contraction_w_h_i(const __grid_constant__ weft::hopper::TensorMap d_attenti
                        const __grid_constant__ weft::hopper::TensorMap weighted_map,
                        const __grid_constant__ weft::hopper::TensorMap d_wo_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
+  static_assert(product.batch == 1 && product.m == 1024 && product.n == 1024 && product.k == 4096, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&weighted_map, nullptr}, {&d_attention_map, nullptr},
       {&d_wo_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -36,6 +36,8 @@ hidden_projection_bias_relu_dropout_b_j_u(const __grid_constant__ weft::hopper::
                                           const __grid_constant__ weft::hopper::TensorMap active_kept_map,
                                           const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&b1_v)[8], const weft::hopper::Fragment &at) {

@@ -26,6 +26,9 @@ extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
 layer_norm_dw_i_2(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
                   const float *__restrict__ mean2, const float *__restrict__ rstd2, weft::half *__restrict__ d_gamma2,
                   weft::half *__restrict__ d_beta2) {
+  static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
+  static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
+  static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 2> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 4 of i at once

@@ -29,6 +29,9 @@ layer_norm_dx_dropout_b_j_i_2(const weft::half *__restrict__ d_norm1, const weft
                               const float *__restrict__ rstd1, weft::half *__restrict__ d_residual1,
                               weft::half *__restrict__ d_attention, const weft::DropoutKey *__restrict__ dropoutKey,
                               unsigned dropoutStream) {
+  static_assert(j == 512 && i == 1024, "plan.json: these extents");
+  static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 4096, "plan.json: 4096 blocks");
+  static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");
   __shared__ float scratch[2][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (b, j), b slowest

@@ -29,6 +29,8 @@ q_product_k_product_v_projection_bias_p_h_b_j(const __grid_constant__ weft::hopp
                                               const weft::half *__restrict__ bq_bk_bv,
                                               const __grid_constant__ weft::hopper::TensorMap q_k_v_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 3072 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 192 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const float (&bq_bk_bv_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {

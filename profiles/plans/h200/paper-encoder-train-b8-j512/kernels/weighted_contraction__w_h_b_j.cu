@@ -28,6 +28,8 @@ weighted_contraction_w_h_b_j(const __grid_constant__ weft::hopper::TensorMap v_m
                              const __grid_constant__ weft::hopper::TensorMap kept_map,
                              const __grid_constant__ weft::hopper::TensorMap weighted_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
+  static_assert(product.batch == 128 && product.m == 64 && product.n == 512 && product.k == 512, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 64 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&v_map, nullptr}, {&kept_map, nullptr},
       {&weighted_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

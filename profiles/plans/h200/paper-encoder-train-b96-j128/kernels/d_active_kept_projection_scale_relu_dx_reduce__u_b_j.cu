@@ -35,6 +35,8 @@ d_active_kept_projection_scale_relu_dx_reduce_u_b_j(const __grid_constant__ weft
                                                     const __grid_constant__ weft::hopper::TensorMap d_hidden_map,
                                                     weft::half *__restrict__ d_b1) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  static_assert(product.batch == 1 && product.m == 4096 && product.n == 12288 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const float (&active_kept_v)[8], float (&summed)[1][8],
       const weft::hopper::Fragment &at) {
 #pragma unroll

@@ -28,6 +28,8 @@ d_kept_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap v_map
                            const __grid_constant__ weft::hopper::TensorMap d_weighted_map,
                            const __grid_constant__ weft::hopper::TensorMap d_kept_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1536 && product.m == 128 && product.n == 128 && product.k == 64, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
       {&d_kept_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -26,6 +26,8 @@ d_weighted_projection_w_h_b_j(const __grid_constant__ weft::hopper::TensorMap wo
                               const __grid_constant__ weft::hopper::TensorMap d_attention_map,
                               const __grid_constant__ weft::hopper::TensorMap d_weighted_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1 && product.m == 1024 && product.n == 12288 && product.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   weft::hopper::contraction<weft::half, product, tile>({&wo_map, nullptr}, {&d_attention_map, nullptr},
       {&d_weighted_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -29,6 +29,8 @@ d_x_q_product_d_x_k_product_d_x_v_projection_add_b_j_i(const __grid_constant__ w
                                                        const __grid_constant__ weft::hopper::TensorMap d_residual1_map,
                                                        const __grid_constant__ weft::hopper::TensorMap d_x_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
+  static_assert(product.batch == 1 && product.m == 12288 && product.n == 1024 && product.k == 3072, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const float (&d_residual1_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {

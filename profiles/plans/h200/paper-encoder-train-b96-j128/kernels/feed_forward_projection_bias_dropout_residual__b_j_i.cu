@@ -37,6 +37,8 @@ feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft
                                                     const weft::DropoutKey *__restrict__ dropoutKey,
                                                     unsigned dropoutStream) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213120);
+  static_assert(product.batch == 1 && product.m == 12288 && product.n == 1024 && product.k == 4096, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 256 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&norm1_v)[8], const float (&b2_v)[8],

@@ -35,6 +35,9 @@ layer_norm_dw_dropout_reduce_i(const weft::half *__restrict__ d_norm2, const wef
                                weft::half *__restrict__ d_beta2, weft::half *__restrict__ d_feed_forward,
                                weft::half *__restrict__ d_b2, const weft::DropoutKey *__restrict__ dropoutKey,
                                unsigned dropoutStream) {
+  static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
+  static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 128, "plan.json: 128 blocks");
+  static_assert(columnsPerBlock * threadsPerColumn == 512, "plan.json: 512 threads a block");
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 3> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 16 of i at once

@@ -24,6 +24,9 @@ __device__ weft::GridPartials<8, blocksPerColumn, 1 * columnsPerBlock * width> a
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
 reduce_i(const weft::half *__restrict__ d_attention, weft::half *__restrict__ d_bo) {
+  static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
+  static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
+  static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 1> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 4 of i at once

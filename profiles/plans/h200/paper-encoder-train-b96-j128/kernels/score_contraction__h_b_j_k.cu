@@ -31,6 +31,8 @@ score_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap k_2_ma
                           const __grid_constant__ weft::hopper::TensorMap q_map,
                           const __grid_constant__ weft::hopper::TensorMap score_map) {
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
+  static_assert(product.batch == 1536 && product.m == 128 && product.n == 128 && product.k == 64, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)
