@@ -102,7 +102,7 @@ private:
     }
     for (const PlanParameter &parameter : kernel.parameters)
       checkParameter(kernel, parameter, place + ": parameter " + parameter.name);
-    if (!kernel.source.empty()) checkPassed(kernel, place);
+    if (!kernel.source.empty() && !kernel.library) checkPassed(kernel, place);
     const auto positive = [](int64_t extent) { return extent > 0; };
     require(std::ranges::all_of(kernel.grid, positive) && std::ranges::all_of(kernel.block, positive), place,
             "a launch extent is not positive");

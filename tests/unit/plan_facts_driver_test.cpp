@@ -1,6 +1,7 @@
 // What is said first of a plan: facts from plan and report, worked out by hand, and lines that keep within their screen whatever the plan.
 #include "kernel/Device.h"
 #include "kernel/TextWidth.h"
+#include "tests/support/NonEmpty.h"
 #include "tools/driver/EstimateError.h"
 #include "tools/driver/FirstLines.h"
 #include "tools/driver/PlanFacts.h"
@@ -12,6 +13,7 @@
 #include <sstream>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::driver;
 using nlohmann::json;
 using runtime::Plan, runtime::PlanKernel, runtime::PlanTensor;
@@ -206,10 +208,10 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   for (int count = 0; count < 40; ++count) given["variants"].push_back({{"name", std::string(60, 'v')}, {"noPlan", std::string(90, 'r')}});
   plan.kernels[0].measured = false;
   for (const size_t columns : {size_t(80), size_t(100)})
-    for (const std::string &line : linesOf(headLines(plan, given, columns))) CHECK(textColumns(line) <= columns);
+    for (const std::string &line : nonEmpty(linesOf(headLines(plan, given, columns)))) CHECK(textColumns(line) <= columns);
   const std::string text = summaryText(plan, given, {}, "out");
   CHECK(linesOf(text).size() <= summaryLines);
-  for (const std::string &line : linesOf(text)) CHECK(textColumns(line) <= summaryColumns);
+  for (const std::string &line : nonEmpty(linesOf(text))) CHECK(textColumns(line) <= summaryColumns);
   CHECK(hasLine(text, "more: weft explain DIR --all"));
   CHECK(hasLine(text, "1 of 2 kernels estimated"));
   CHECK(hasLine(text, "[F024]"));  // the figure and the code are never cut
