@@ -1,4 +1,5 @@
 """Every command: --help, --json, exit codes of usage errors, and what the views say about one artifact."""
+import hashlib
 import json
 import re
 import unittest
@@ -261,10 +262,15 @@ class Choices(CommandTest):
             plan = self.weft('select', *CORE, '--pin', 'score=bhjk', '--json').json()
             return {variant['name']: variant['seconds'] for variant in plan['variants']}, plan['pins']
         first = pinned()
-        known = list(self.cache.glob('times/*.json'))
+        def text(file):
+            return file.read_text().split('\n', 1)[1]
+        def remember(file, content):  # as weft does: under a hash of key and text, each with its length
+            fields = b''.join(b'%d:' % len(field) + field for field in (file.name.encode(), content.encode()))
+            file.write_text(hashlib.sha256(fields).hexdigest() + '\n' + content)
+        known = list(self.cache.glob('times/*'))
         self.assertEqual(len(known), 1)
         without = {variant['name']: variant['seconds'] for variant in self.weft('select', *CORE, '--json').json()['variants']}
-        times = json.loads(known[0].read_text())
+        times = json.loads(text(known[0]))
         fastest = min(without, key=without.get)
         self.assertEqual(times[fastest], without[fastest])
         self.assertEqual(times.keys(), without.keys())
@@ -273,11 +279,13 @@ class Choices(CommandTest):
             self.assertGreater(times[name], max(0.98 * seconds, without[fastest] * (1 - 1e-9)))
         self.assertAlmostEqual(first[1][0]['regret'], min(first[0].values()) - min(without.values()), delta=1e-12)
         self.assertEqual(pinned(), first)
-        known[0].write_text('{"unchanged": "soon"}')  # damaged: found again
+        remember(known[0], '{"unchanged": "soon"}')  # of another form: found again
         self.assertEqual(pinned(), first)
-        self.assertEqual(json.loads(known[0].read_text()), times)
+        known[0].write_text(known[0].read_text().replace('unchanged', 'unchanger'))  # damaged: found again
+        self.assertEqual(pinned(), first)
+        self.assertEqual(json.loads(text(known[0])), times)
         # What is known decides which variants are searched.
-        known[0].write_text(json.dumps({name: seconds if name == min(without, key=without.get) else 1 for name, seconds in without.items()}))
+        remember(known[0], json.dumps({name: seconds if name == min(without, key=without.get) else 1 for name, seconds in without.items()}))
         self.assertEqual(list(pinned()[0]), [min(without, key=without.get)])
         self.assertIn('were not searched', self.weft('select', *CORE, '--pin', 'score=bhjk').out)
 

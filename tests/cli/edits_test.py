@@ -49,7 +49,8 @@ class Claims(Edited):
             self.assertEqual((row['timeSource'], row['measured'], row['verifiedOn']), ('edited', False, ''))
             text = self.weft('explain', 'out').out
             self.assertIn(f"edit: {self.kernel['source']} was edited by hand", text)
-            line = next(line for line in text.splitlines() if line.startswith(self.kernel['name']))
+            table = self.weft('explain', 'out', '--wide').out
+            line = next(line for line in table.splitlines() if line.startswith(self.kernel['name']))
             self.assertIn(' edited ', line)
             self.assertNotIn('measured', line)
             one = self.weft('explain', 'out', '--kernel', self.kernel['name']).out
@@ -95,8 +96,8 @@ class DerivedMembers(Edited):
         before = self.files('out')
         self.fails(2, 'emit', 'out', says=says, env=self.QUIET)
         self.assertEqual(self.files('out'), before)
-        check = self.weft('emit', 'out', '--check', code=1).out
-        explained, diffed = self.weft('explain', 'out').out, self.weft('diff', 'out', 'out').out
+        check = self.weft('emit', 'out', '--check', code=1).prose()
+        explained, diffed = self.weft('explain', 'out').prose(), self.weft('diff', 'out', 'out').prose()
         for text in says:
             for output in (check, explained, diffed):
                 self.assertIn(text, output)

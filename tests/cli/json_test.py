@@ -74,7 +74,7 @@ class SchemaTest(JsonTest):
         for name in ('a', 'train', 'chunks'):
             self.said('explain', name, schema='explain')
             self.said('explain', name, '--movement', schema='explain-movement')
-            self.said('explain', name, '--fusion', 'score,kept', schema='explain-fusion')
+            self.said('explain', name, '--fusion', 'score,probability', schema='explain-fusion')
             self.said('explain', name, '--fusion', 'q,score', schema='explain-fusion')
             self.said('explain', name, '--layout', 'score', schema='explain-layout')
             kernel = json.loads((self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']

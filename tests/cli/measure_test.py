@@ -108,14 +108,14 @@ class BranchesTest(MeasureTest):
         self.assertEqual([one['chosen'] for one in timed], [False, False, True, False])
         self.assertFalse(plan['branches'])
         self.assertEqual(plan['measurement']['seconds'], timed[2]['measured'])
-        self.assertIn(', branches', self.weft('explain', 'plan', '--all').out)
+        self.assertIn(', branches', self.weft('explain', 'plan', '--all').prose())
 
     def test_asked_for(self):
         in_order = self.compile('--branches', 'off')[0]
         plan, timed = self.compile('--branches', 'on', '--measure=2', launchNanoseconds=2000)
         self.assertTrue(plan['branches'])
         self.assertTrue(all(one['branches'] for one in timed))
-        self.assertRegex(self.weft('explain', 'plan', '--all').out, 'branches: .* the longest chain of those that do takes')
+        self.assertRegex(self.weft('explain', 'plan', '--all').prose(), 'branches: .* the longest chain of those that do takes')
         self.assertGreaterEqual(plan['workspaceBytes'], in_order['workspaceBytes'])
         def chain_length(one):
             ends = []

@@ -118,8 +118,9 @@ class Pages(CommandTest):
         """Also those that no page runs."""
         checked = 0
         for page in self.some(pages()):
-            lines = [line.removeprefix('$ ') for _, block in FENCE.findall(page.read_text()) for line in block.splitlines()]
-            for line in lines:
+            blocks = [block.splitlines() for _, block in FENCE.findall(page.read_text())]
+            typed = [[line.removeprefix('$ ') for line in block if line.startswith('$ ')] or block for block in blocks]  # the rest is output
+            for line in (line for lines in typed for line in lines):
                 if not line.startswith('weft '):
                     continue
                 words = shlex.split(line.split(' | ')[0].split(' > ')[0], comments=True)

@@ -125,8 +125,9 @@ Action addCompile(CLI::App &command) {
   flags->measure.declare(command);
   command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");
-  command.add_flag("--overwrite", flags->overwrite, overwriteHelp);
-  command.add_flag("--verbose", flags->verbose, "also what was searched, what was built and every note of the plan");
+  command.add_flag("--overwrite", flags->overwrite, overwriteHelp)->group("Output");
+  command.add_flag("--verbose", flags->verbose, "also what was searched, what was built and every note of the plan")
+      ->group("Output");
   return [flags](bool json) { return run(*flags, json); };
 }
 
