@@ -189,6 +189,14 @@ void refuseDerivedEdits(const Artifact &artifact, const std::string &planPath) {
 
 }  // namespace
 
+bool isForged(const Artifact &artifact) {
+  return !artifact.planEdits.empty() && std::ranges::all_of(artifact.planEdits, &PlanEdit::isDerived);
+}
+
+void refuseForged(const Artifact &artifact, const std::string &planPath) {
+  if (isForged(artifact)) refuseDerivedEdits(artifact, planPath);
+}
+
 std::vector<std::string> editLines(const Artifact &artifact) {
   std::vector<std::string> lines;
   if (!artifact.manifest) lines.push_back(fmt::format("no {}: an older weft wrote this artifact, and edits of it cannot be told", manifestFile));

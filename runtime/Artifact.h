@@ -225,6 +225,10 @@ void checkOutputFolder(const std::filesystem::path &folder, const Overwrite &ove
 void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder, const Overwrite &overwrite = {});
 /// The headers of an artifact by the name that kernels include them with: "weft/NAME.cuh" -> text.
 std::map<std::string, std::string_view> includable(const Artifact &artifact);
+/// Whether members that weft derives were edited, and none that a person may edit: then nothing is to be derived anew.
+bool isForged(const Artifact &artifact);
+/// Throws Error(badInput) naming the member of a forged plan, what it says and what weft wrote.
+void refuseForged(const Artifact &artifact, const std::string &planPath);
 /// Lines for people about an artifact that is not as weft wrote it: edited files, members of plan.json that do not hold, or that
 /// nobody can tell. Empty if there is nothing to say.
 std::vector<std::string> editLines(const Artifact &artifact);

@@ -75,7 +75,7 @@ class SchemaTest(JsonTest):
             self.said('explain', name, schema='explain')
             self.said('explain', name, '--movement', schema='explain-movement')
             self.said('explain', name, '--fusion', 'score,probability', schema='explain-fusion')
-            self.said('explain', name, '--fusion', 'q,score', schema='explain-fusion')
+            self.said('explain', name, '--fusion', 'score,weighted' if name == 'chunks' else 'q,score', schema='explain-fusion')
             self.said('explain', name, '--layout', 'score', schema='explain-layout')
             kernel = json.loads((self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']
             self.said('explain', name, '--kernel', kernel, schema='explain-kernel')

@@ -159,7 +159,7 @@ class MemoryTest(MeasureTest):
         self.assertIn('measured', timed[0])
         self.assertIn('memory', timed[1]['notMeasured'])
         self.assertTrue(timed[0]['chosen'])
-        self.assertIn(timed[1]['notMeasured'], self.weft('explain', 'plan', '--all').out)
+        self.assertIn(timed[1]['notMeasured'], self.weft('explain', 'plan', '--all', '--wide').out)
 
 
 if __name__ == '__main__':

@@ -72,7 +72,8 @@ class Pages(CommandTest):
             with self.subTest(command, page=page.name):
                 result = run(command, folder, environment)
                 # head leaves early (141); diff of different plans is 1
-                self.assertIn(result.returncode, (0, 1, 141) if '| head' in command else (0,), result.stderr)
+                left = 'its reader has left' in result.stderr and '| head' in command
+                self.assertIn(result.returncode, (0, 1, 2) if left else (0, 1) if '| head' in command else (0,), result.stderr)
                 self.assertEqual(comparable(result.stdout.splitlines(), has_nvrtc), comparable(shown, has_nvrtc),
                                  'tests/cli/readme_test.py --update writes the outputs anew')
 
@@ -87,7 +88,7 @@ class Pages(CommandTest):
             self.compare(page, False, self.environment(WEFT_NVRTC='none'))
 
     def test_pages_show_output(self):
-        for page, commands, lines in ((README, 5, 40), (ROOT / 'docs/tutorial.md', 12, 150)):
+        for page, commands, lines in ((README, 5, 30), (ROOT / 'docs/tutorial.md', 12, 150)):
             shown = [output for _, output in walk(page.read_text())]
             self.assertGreaterEqual(len(shown), commands, page.name)
             self.assertGreater(sum(map(len, shown)), lines, page.name)
@@ -101,7 +102,7 @@ class Pages(CommandTest):
     def test_links_lead_somewhere(self):
         checked = 0
         for page in self.some(pages()):
-            for target in re.findall(r'\]\(([^)#]+)\)', page.read_text()):
+            for target in re.findall(r'\]\(([^)#]+)\)', FENCE.sub('', page.read_text())):
                 checked += 1
                 self.assertTrue((page.parent / target).exists(), f'{page.name}: {target}')
         self.assertGreater(checked, 8)

@@ -192,6 +192,8 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
 }
 
 void checkArtifact(const runtime::Artifact &artifact, const std::string &where, Use use) {
+  if (use == Use::toRun) runtime::refuseForged(artifact, where + "/plan.json");
+  if (runtime::isForged(artifact)) return;  // what was forged is shown by name (runtime::editLines)
   const SelectedGraph graph(artifact.graph, where + "/graph.mlir");
   const PlannedKernels planned = plannedKernels(artifact, graph, where);
   if (use == Use::toRun) checkEmitted(artifact.plan, planned, where + "/plan.json");

@@ -148,9 +148,10 @@ int emitAgain(EmitRequest request, bool json) {
   const std::unique_ptr<CostModel> costModel = costModelOf(request.target);
 
   if (!request.check) refuseEditedGraph(before, request.folder);
-  else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json")) {
+  else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json") || runtime::isForged(before)) {
     return sayCheck(before, brokenMembers(before.planEdits, {}), json);  // nothing can be derived from them
   }
+  runtime::refuseForged(before, request.folder + "/plan.json");
   Replanned replanned = replan(before, *costModel, request.folder);
   PlannedKernels &planned = replanned.planned;
   if (request.last == Phase::lower) {
