@@ -43,7 +43,7 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
   const FusionNotes fusionNotes(selected.best().proposed.fusions);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
-  stampKernels(planned.plan, emitted);
+  setTextHashes(planned.plan, emitted);
   BuildSummary build;
   runtime::Artifact artifact;
   if (last >= Phase::build) {

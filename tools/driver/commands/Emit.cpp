@@ -165,7 +165,7 @@ int emitAgain(EmitRequest request, bool json) {
   runtime::Artifact after;
   after.report = before.report;
   if (!request.discardEdits) keepEdits(before, emitted, planned.plan, after);
-  stampKernels(planned.plan, emitted);
+  setTextHashes(planned.plan, emitted);
   const std::vector<std::string> broken = brokenMembers(before.planEdits, toJson(planned.plan));
   if (request.check) return sayCheck(before, broken, json);
   if (!broken.empty())

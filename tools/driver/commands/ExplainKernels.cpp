@@ -2,6 +2,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "runtime/PlanBranches.h"
+#include "runtime/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/MemoryReport.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace weft::driver {
 namespace {
@@ -30,7 +32,18 @@ std::string runnerUp(const PlanKernel &kernel) {
   return fmt::format("+{} {}", formatSeconds(kernel.runnerUpLoss), kernel.runnerUp);
 }
 
-json toJson(const PlanKernel &kernel, double total) {
+json toJson(const runtime::Verification &verification) {
+  const runtime::VerificationRecord &record = verification.record;
+  if (record.textHash.empty()) return {{"state", nameOf(verification.state)}};
+  return {{"state", nameOf(verification.state)}, {"gpu", record.gpu}, {"verifier", record.verifier}, {"points", record.points}};
+}
+
+/// An edited text is not the one that the plan's hash is of.
+runtime::Verification verificationOf(const PlanKernel &kernel, const runtime::BelievedRecords &records) {
+  return kernel.edited ? runtime::Verification{} : records.of(kernel.textHash);
+}
+
+json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecords &records) {
   return {{"name", kernel.name},
           {"ops", kernel.ops},
           {"family", kernel.family},
@@ -53,27 +66,32 @@ json toJson(const PlanKernel &kernel, double total) {
           {"runnerUp", kernel.runnerUp},
           {"runnerUpLoss", kernel.runnerUpLoss},
           {"library", kernel.library.has_value()},
-          {"verifiedOn", kernel.verifiedOn},
+          {"verification", isView(kernel) ? json() : toJson(verificationOf(kernel, records))},
           {"source", kernel.source},
           {"key", kernel.key}};
 }
 
-/// Which exact texts were never verified on a GPU; views run nothing.
-std::string verificationLines(const runtime::Plan &plan) {
-  size_t launched = 0;
-  std::vector<std::string> unverified;
+/// Which exact texts were verified on a GPU, which by an older verifier or never, and which failed; views run nothing.
+std::string verificationLines(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
+  using enum runtime::Verification::State;
+  size_t launched = 0, agreed = 0;
+  std::map<runtime::Verification::State, std::vector<std::string>> others;
   for (const PlanKernel &kernel : plan.kernels) {
     if (isView(kernel)) continue;
     ++launched;
-    if (kernel.verifiedOn.empty()) unverified.push_back(kernel.name + (kernel.edited ? " (edited)" : ""));
+    const runtime::Verification verification = verificationOf(kernel, records);
+    if (verification.agrees()) ++agreed;
+    else others[verification.state].push_back(kernel.name + (kernel.edited ? " (edited)" : ""));
   }
-  std::string text = fmt::format("verified on a GPU: {} of {} kernels", launched - unverified.size(), launched);
-  if (!unverified.empty()) text += fmt::format("; never: {} (weft verify)", fmt::join(unverified, ", "));
-  return text + "\n";
+  std::string text = fmt::format("verified on a GPU: {} of {} kernels", agreed, launched);
+  for (const auto &[state, label] : {std::pair(fails, "FAILED"), std::pair(planFails, "in doubt, a whole plan FAILED"),
+                                     std::pair(older, "by an older verifier"), std::pair(never, "never")})
+    if (others.contains(state)) text += fmt::format("; {}: {}", label, fmt::join(others[state], ", "));
+  return text + (others.empty() ? "\n" : " (weft verify)\n");
 }
 
 /// What a reader must know to weigh the table.
-std::string footnotes(const runtime::Artifact &artifact) {
+std::string footnotes(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
   const runtime::Plan &plan = artifact.plan;
   std::string text = fmt::format("prices: {}; MUE of a modelled time is itself a model\n", plan.costModel);
   const auto uses = [&](const char *family) {
@@ -85,7 +103,7 @@ std::string footnotes(const runtime::Artifact &artifact) {
   if (const auto count = uses("cublaslt"))
     text += fmt::format("{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
                         count == 1 ? std::string("1 kernel is a product") : fmt::format("{} kernels are products", count));
-  text += verificationLines(plan);
+  text += verificationLines(plan, records);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
   for (const std::string &line : editLines(artifact)) text += "edit: " + line + "\n";
   return text;
@@ -140,7 +158,7 @@ std::string productLine(const runtime::PlanLibraryProduct &product, const runtim
          (product.epilogue ? epilogueLine(*product.epilogue, plan) : "");
 }
 
-std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
+std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan, const runtime::BelievedRecords &records) {
   std::string text = isView(kernel) ? "  time       none: nothing is launched for a view\n"
                                     : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
                                                   nameOf(timeSourceOf(kernel)), kernel.bound,
@@ -151,8 +169,7 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
     text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
                         kernel.staticSharedBytes + kernel.sharedBytes);
   if (!isView(kernel))
-    text += kernel.edited ? "  verified   no: its text was edited by hand\n" : kernel.verifiedOn.empty() ? "  verified   never on a GPU (weft verify)\n"
-                                      : fmt::format("  verified   on {}, {}\n", kernel.verifiedOn, kernel.textHash.substr(0, 16));
+    text += kernel.edited ? "  verified   no: its text was edited by hand\n" : fmt::format("  verified   {}, {}\n", describe(records.of(kernel.textHash)), kernel.textHash.substr(0, 16));
   if (!kernel.runnerUp.empty())
     text += fmt::format("  runner-up  {}{}\n", kernel.runnerUp,
                         kernel.runnerUpLoss == 0 ? "" : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
@@ -229,6 +246,7 @@ std::string familyLabel(const std::string &family) {
 }
 
 Explanation explainKernels(const runtime::Artifact &artifact) {
+  const runtime::BelievedRecords records;
   const runtime::Plan &plan = artifact.plan;
   Table table({{"kernel", left}, {"ops", right}, {"layouts", left}, {"time", right}, {"", left}, {"share", right},
                {"moved", right}, {"needed", right}, {"MUE", right}, {"bound", left}, {"regs", right}, {"spills", right},
@@ -236,7 +254,7 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
   json rows = json::array();
   for (const PlanKernel &kernel : plan.kernels) {
     const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
-    rows.push_back(toJson(kernel, plan.predictedSeconds));
+    rows.push_back(toJson(kernel, plan.predictedSeconds, records));
     table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
                   nameOf(timeSourceOf(kernel)), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
                   formatBytes(kernel.bytesNecessary), isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
@@ -246,7 +264,7 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
   }
   const json timed = artifact.report.value("measuredPlans", json::array()), parts = artifact.report.value("parts", json::array()),
              saved = artifact.report.value("saved", json::array());
-  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(artifact),
+  return {.text = table.print() + totalLine(plan) + "\n" + branchesLine(plan) + measurementLine(plan) + measuredPlans(timed, plan) + partsLines(parts, artifact.report.value("freeWorkspace", 0.0)) + savedLines(saved) + memoryLine(plan) + footnotes(artifact, records),
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
@@ -257,19 +275,20 @@ Explanation explainKernels(const runtime::Artifact &artifact) {
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {
   const runtime::Plan &plan = artifact.plan;
   const PlanKernel &kernel = findKernel(plan, name);
+  const runtime::BelievedRecords records;
   std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name, familyLabel(kernel.family),
                                  kernel.configuration);
   const char *label = "ops";
   for (const std::string &op : kernel.ops) text += fmt::format("  {:<10} {}\n", label, op), label = "";
   text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
-  text += priceLines(kernel, plan);
+  text += priceLines(kernel, plan, records);
   if (kernel.library) text += productLine(*kernel.library, plan);
   if (!kernel.source.empty())
     text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "),
                         kernel.sharedBytes, kernel.source);
   const json notes = artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
-  json object = toJson(kernel, plan.predictedSeconds);
+  json object = toJson(kernel, plan.predictedSeconds, records);
   object["fusionNotes"] = notes;
   object["reads"] = operandsJson(plan, kernel.inputs);
   object["writes"] = operandsJson(plan, kernel.outputs);
