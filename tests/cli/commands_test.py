@@ -237,7 +237,7 @@ class Choices(CommandTest):
         self.assertEqual(json.loads((self.folder / 'parts/plan.json').read_text())['kernels'], parts['kernels'])
         cut[0]['part']['start'] = 7
         (self.folder / 'parts/plan.json').write_text(json.dumps(parts))
-        self.fails(2, 'emit', 'parts', says=[cut[0]['name'].split('__')[0], 'indices of axis'])
+        self.fails(2, 'emit', 'parts', says=[cut[0]['name'].split('__')[0], 'member "part.start" is 7'])
         self.assertRegex(self.weft('select', *CORE, '--max-memory', '1K').out, r'unchanged, [0-9]+ parts')
 
     def test_memory_limit_that_one_variant_meets(self):
