@@ -9,6 +9,7 @@
 #include "mlir/Pass/Pass.h"
 
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct Variant {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<FusionRecord> stackings = {};  ///< every attempt to stack two projections; op numbers of the graph before
   std::vector<FusionRecord> norms = {};      ///< every attempt to decompose a norm, likewise
+  int64_t leftOut = 0;                       ///< variants that VariantOptions::most did not admit, of all; the same in each
 };
 struct VariantOptions {
   std::string attention = "auto";  ///< auto | unfused | decomposed
@@ -31,6 +33,8 @@ struct VariantOptions {
   std::string stacking = "auto";   ///< auto | separate | two | three
   std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition
+  /// Where the ways to stack all groups of projections, with those of softmax, are more, all groups are stacked alike; and what is still more is left out.
+  int64_t most = std::numeric_limits<int64_t>::max();
 };
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);
 

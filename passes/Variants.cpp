@@ -6,6 +6,7 @@
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 
+#include <limits>
 #include <set>
 
 namespace weft {
@@ -39,6 +40,27 @@ std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index, 
   if (mode == "three" || (mode == "auto" && size > 2))
     stack(0, size - 1);
   return choices;
+}
+
+/// How many products() there are; at most the largest number.
+int64_t countProducts(const std::vector<std::vector<Choice>> &lists) {
+  int64_t count = 1;
+  for (const std::vector<Choice> &list : lists)
+    if (__builtin_mul_overflow(count, static_cast<int64_t>(list.size()), &count))
+      return std::numeric_limits<int64_t>::max();
+  return count;
+}
+
+/// The first choice of every list, the second, ..: those whose lists are shorter stay at their last.
+std::vector<std::vector<Choice>> alike(const std::vector<std::vector<Choice>> &lists) {
+  size_t longest = 0;
+  for (const std::vector<Choice> &list : lists)
+    longest = std::max(longest, list.size());
+  std::vector<std::vector<Choice>> result(longest);
+  for (size_t index = 0; index < longest; ++index)
+    for (const std::vector<Choice> &list : lists)
+      result[index].push_back(list[std::min(index, list.size() - 1)]);
+  return result;
 }
 
 std::vector<std::vector<Choice>> product(const std::vector<std::vector<Choice>> &lists) {
@@ -203,13 +225,19 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     decompositions.push_back(true);
   const std::vector<std::optional<GradientStacking>> gradients = gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations = recomputeChoices(graph, options.recompute);
-  const std::vector<std::vector<Choice>> forward = product(stackings);
+  const int64_t ways = countProducts(stackings), mostWays = options.most / static_cast<int64_t>(std::max<size_t>(1, decompositions.size()));
+  const std::vector<std::vector<Choice>> forward = ways > std::max<int64_t>(1, mostWays) ? alike(stackings) : product(stackings);
+  int64_t leftOut = ways > static_cast<int64_t>(forward.size()) ? (ways - static_cast<int64_t>(forward.size())) * static_cast<int64_t>(decompositions.size()) : 0;
   std::optional<NormSteps> normSteps;
   if (options.norms == "decomposed" || options.norms == "deferred")
     normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
   const auto add = [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward, const std::vector<size_t> &recomputed,
                        bool decompose, std::optional<NormSteps> norms) {
+    if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
+      ++leftOut;
+      return;
+    }
     variants.push_back(rewrite(module, choice, backward, recomputed, decompose, norms, options.subVector));
     variants.back().stackings = records;
   };
@@ -234,6 +262,8 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
       for (size_t index : beside)
         add(forward[index], gradients.front(), {}, decompositions.front(), steps);
+  for (Variant &variant : variants)
+    variant.leftOut = leftOut;
   return variants;
 }
 

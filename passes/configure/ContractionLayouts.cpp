@@ -119,8 +119,22 @@ void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Gro
       for (const Layout &c : layouts[2]) tuples.insert({a, b, c});
 }
 
+/// Orders of the axes inside all groups, beyond which only the order of the kernel's axes is considered.
+constexpr double mostOrders = 120;
+
+double countOrders(const Groups &groups) {
+  double count = 1;
+  for (const std::vector<int> &axes : groups)
+    for (size_t n = 2; n <= axes.size(); ++n) count *= static_cast<double>(n);
+  return count;
+}
+
 /// Calls `visit` for every order of the axes inside every group.
 void forEachOrder(Groups groups, size_t group, const std::function<void(const Groups &)> &visit) {
+  if (group == 0 && countOrders(groups) > mostOrders) {
+    for (std::vector<int> &axes : groups) std::sort(axes.begin(), axes.end());
+    return visit(groups);
+  }
   if (group == groupCount) return visit(groups);
   std::sort(groups[group].begin(), groups[group].end());
   do forEachOrder(groups, group + 1, visit);

@@ -95,9 +95,14 @@ int64_t accumulatorsOf(const Kernel &kernel);
 std::vector<int> operandValues(const Kernel &kernel);
 std::vector<int64_t> extentsOf(const Kernel &kernel, int value);
 
+/// Dimensions with extent above 1 of which every order is told apart; tensors of transformer layers have at most 5.
+constexpr int mostPermuted = 5;
 /// The dense layouts worth telling apart: permutations of the dimensions with extent above 1; dimensions of extent 1
-/// come first, where they change no stride. Values of rank 1 have one.
+/// come first, where they change no stride. Values of rank 1 have one. Of more than `mostPermuted` such dimensions, whose orders nobody could
+/// hold, those in which one run of them stands elsewhere than in logical order. Sorted.
 std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents);
+/// How many orders of the dimensions with extent above 1 there are.
+double countLayouts(const std::vector<int64_t> &extents);
 /// The member of distinctLayouts() with the same strides, for any dense layout.
 Layout normalized(const Layout &layout, const std::vector<int64_t> &extents);
 

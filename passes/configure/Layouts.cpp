@@ -29,9 +29,31 @@ std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
   Layout layout = normalized(rowMajor(extents.size()), extents);
   const auto large = std::find_if(layout.order.begin(), layout.order.end(), [&](int dimension) { return extents[dimension] > 1; });
   std::vector<Layout> layouts;
-  do layouts.push_back(layout);
-  while (std::next_permutation(large, layout.order.end()));
+  if (layout.order.end() - large <= mostPermuted) {
+    do layouts.push_back(layout);
+    while (std::next_permutation(large, layout.order.end()));
+    return layouts;
+  }
+  // Many axes: those orders that differ from the logical one by one run of neighbours that stands elsewhere.
+  const Layout logical = layout;
+  const auto first = large - layout.order.begin(), count = layout.order.end() - large;
+  layouts.push_back(logical);
+  for (std::ptrdiff_t begin = 0; begin < count; ++begin)
+    for (std::ptrdiff_t middle = begin + 1; middle < count; ++middle)
+      for (std::ptrdiff_t end = middle + 1; end <= count; ++end) {
+        layout = logical;
+        const auto at = [&](std::ptrdiff_t place) { return layout.order.begin() + first + place; };
+        std::rotate(at(begin), at(middle), at(end));
+        layouts.push_back(layout);
+      }
+  std::sort(layouts.begin(), layouts.end());
   return layouts;
+}
+
+double countLayouts(const std::vector<int64_t> &extents) {
+  double count = 1;
+  for (int64_t n = std::count_if(extents.begin(), extents.end(), [](int64_t extent) { return extent > 1; }); n > 1; --n) count *= static_cast<double>(n);
+  return count;
 }
 
 bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width) {

@@ -5,6 +5,7 @@
 #include "kernel/ReasonCodes.h"
 
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -36,6 +37,7 @@ struct FuseOptions {
   int maxOps = 12;            ///< ops in one candidate
   int maxCandidates = 2000;   ///< fused candidates; where they are not all, whole kernels come first, and
                               ///< F070 is recorded for pairs and for the first larger set that had no place
+  int64_t maxRecordBytes = std::numeric_limits<int64_t>::max();  ///< of all records; F070 as for maxCandidates
   int maxEpilogues = 6;       ///< fused candidates of one contraction, beside those
   /// Why no kernel family of the target takes this contraction with an epilogue; empty if one does. Absent: no target is known, and
   /// nothing is fused into a contraction (F021).
@@ -52,6 +54,7 @@ struct FusionCandidate {
 struct FusionResult {
   std::vector<FusionCandidate> candidates;  ///< every op alone first, then fused ones by size
   std::vector<FusionRecord> records;
+  bool isCut = false;  ///< FuseOptions admitted fewer than it does by default, and more could have been candidates
 };
 
 /// The four structural patterns of "Data Movement Is All You Need", section 4, to a fixed point:

@@ -22,7 +22,7 @@ public:
   Proposer(const Dataflow &flow, const FuseOptions &options, bool beginsWhole)
       : flow(flow), options(options), rules(flow, options), beginsWhole(beginsWhole) {}
 
-  bool isFull() const { return static_cast<int>(accepted.size()) >= options.maxCandidates; }
+  bool isFull() const { return static_cast<int>(accepted.size()) >= options.maxCandidates || recordBytes >= options.maxRecordBytes; }
 
   FusionResult run() {
     if (options.rules != FuseRules::paper)
@@ -293,6 +293,8 @@ private:
       entry.reason = rejection->code.reason;
       entry.detail = rejection->detail;
     }
+    recordBytes += static_cast<int64_t>(sizeof entry + entry.pattern.size() + entry.reason.size() + entry.detail.size() + 160 +
+                                        set.size() * (2 * sizeof(int) + sizeof(std::string) + 24));
     records.push_back(std::move(entry));
   }
 
@@ -318,6 +320,7 @@ private:
       result.candidates.push_back(std::move(candidate));
     }
     result.records = std::move(records);
+    result.isCut = wasCut && static_cast<int>(accepted.size()) < FuseOptions().maxCandidates;
     return result;
   }
 
@@ -330,6 +333,7 @@ private:
   std::vector<OpSet> withContraction;  ///< accepted sets that hold a contraction
   std::vector<OpSet> groups;  ///< rules `paper`: disjoint, in the order of their first ops
   std::vector<FusionRecord> records;
+  int64_t recordBytes = 0;  ///< with what remembers that a set was tried
 };
 
 int64_t traffic(const Dataflow &flow, const FlowOp &op) {

@@ -15,11 +15,57 @@
 
 namespace weft::select {
 
-Cover::Cover(const Problem &problem, const Prices &prices) : problem(problem), prices(prices) {
+Cover::Cover(const Problem &problem, const Prices &prices, int64_t most) : problem(problem), prices(prices) {
   findDependencies();
-  chooseOrder();
-  openLayers();
+  std::vector<bool> isLeftOut(problem.candidates.size(), false);
+  const std::vector<int> dispensable = leastGainFirst();
+  for (size_t kept = dispensable.size();; kept /= 2) {
+    for (size_t n = 0; n + kept < dispensable.size(); ++n) isLeftOut[static_cast<size_t>(dispensable[n])] = true;
+    leftOutCount = static_cast<int64_t>(dispensable.size() - kept);
+    offer(isLeftOut);
+    chooseOrder();
+    all.clear();
+    if (openLayers(kept == 0 ? std::numeric_limits<int64_t>::max() : most)) break;
+  }
   findBounds();
+}
+
+/// Fused candidates without which every op of theirs still has a kernel by itself.
+std::vector<int> Cover::leastGainFirst() const {
+  std::vector<double> alone(problem.ops.size(), infinite);
+  for (size_t c = 0; c < problem.candidates.size(); ++c)
+    if (const std::vector<int> &ops = problem.candidates[c].ops; ops.size() == 1 && prices.isUsable(static_cast<int>(c)) && prices.isPriced(static_cast<int>(c)))
+      alone[static_cast<size_t>(ops.front())] = prices.candidate(static_cast<int>(c)).bestSeconds;
+  std::vector<std::pair<double, int>> ranked;
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    const std::vector<int> &ops = problem.candidates[c].ops;
+    if (ops.size() < 2 || !prices.isUsable(static_cast<int>(c))) continue;
+    double gain = -prices.candidate(static_cast<int>(c)).bestSeconds;
+    for (const int op : ops) gain += alone[static_cast<size_t>(op)];
+    if (gain < infinite) ranked.emplace_back(gain, static_cast<int>(c));
+  }
+  std::stable_sort(ranked.begin(), ranked.end());
+  std::vector<int> result;
+  for (const auto &[gain, candidate] : ranked) result.push_back(candidate);
+  return result;
+}
+
+void Cover::offer(const std::vector<bool> &isLeftOut) {
+  candidatesOf.assign(problem.ops.size(), {});
+  for (size_t c = 0; c < problem.candidates.size(); ++c)
+    if (prices.isUsable(static_cast<int>(c)) && !isLeftOut[c])
+      for (int op : problem.candidates[c].ops) candidatesOf[static_cast<size_t>(op)].push_back(static_cast<int>(c));
+}
+
+double Cover::boundOfAll() const {
+  std::vector<double> least(problem.ops.size(), infinite);
+  for (size_t c = 0; c < problem.candidates.size(); ++c)
+    for (const int op : problem.candidates[c].ops)
+      if (prices.isUsable(static_cast<int>(c)))
+        least[static_cast<size_t>(op)] = std::min(least[static_cast<size_t>(op)], prices.candidate(static_cast<int>(c)).bestSeconds / static_cast<double>(problem.candidates[c].ops.size()));
+  double sum = 0;
+  for (const double seconds : least) sum += seconds;
+  return sum;
 }
 
 void Cover::findDependencies() {
@@ -46,24 +92,25 @@ void Cover::findDependencies() {
     opsOf.push_back(own);
     needs.push_back(needed - own);
   }
-  candidatesOf.resize(count);
-  for (size_t c = 0; c < problem.candidates.size(); ++c)
-    if (prices.isUsable(static_cast<int>(c)))
-      for (int op : problem.candidates[c].ops) candidatesOf[static_cast<size_t>(op)].push_back(static_cast<int>(c));
 }
 
 void Cover::chooseOrder() {
   const size_t count = problem.ops.size();
   std::vector<OpSet> kernels, direct(count);
-  for (size_t c = 0; c < opsOf.size(); ++c)
-    if (prices.isUsable(static_cast<int>(c))) kernels.push_back(opsOf[c]);
+  std::set<int> offered;
+  for (const std::vector<int> &candidates : candidatesOf) offered.insert(candidates.begin(), candidates.end());
+  for (const int candidate : offered) kernels.push_back(opsOf[static_cast<size_t>(candidate)]);
   for (size_t op = 0; op < count; ++op)
     for (int tensor : problem.opInputs[op])
       if (const int producer = producers[static_cast<size_t>(tensor)]; producer >= 0) direct[op].insert(producer);
   order = compactOrder(kernels, direct);
 }
 
-void Cover::openLayers() {
+/// False as soon as what it holds takes more than `most` bytes.
+bool Cover::openLayers(int64_t most) {
+  constexpr int64_t bytesOfLayer = 3 * sizeof(OpSet) + sizeof(Layer) + 200, bytesOfWay = sizeof(std::pair<int, OpSet>) + sizeof(Transition);
+  constexpr int64_t bytesOfTracked = int64_t(sizeof(double)) << maximumLayouts;  // a sum for each mask (Potentials.h)
+  int64_t bytes = 0;
   // Candidates and what is finished after them, by layer as they are numbered. Kernels finish at least one op, so a set has all its ways in
   // before it is looked at.
   std::map<std::pair<int, OpSet>, std::vector<std::pair<int, OpSet>>> ways = {{{0, OpSet()}, {}}};
@@ -72,8 +119,11 @@ void Cover::openLayers() {
     const OpSet &finished = key.second;
     numberOf[finished] = static_cast<int>(all.size());
     all.push_back(openLayer(finished));
+    bytes += bytesOfLayer + bytesOfTracked * static_cast<int64_t>(all.back().tracked.size());
+    if (bytes > most) return false;
     if (isComplete(all.back())) continue;
     for (int candidate : nextCandidates(finished)) {
+      bytes += bytesOfWay;
       const OpSet target = finished | opsOf[static_cast<size_t>(candidate)];
       next.emplace_back(candidate, target);
       ways.try_emplace({target.size(), target});
@@ -84,6 +134,7 @@ void Cover::openLayers() {
     for (const auto &[candidate, target] : next) layer->next.push_back({candidate, numberOf.at(target)});
     ++layer;
   }
+  return true;
 }
 
 void Cover::findBounds() {

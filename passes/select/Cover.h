@@ -7,6 +7,7 @@
 #include "passes/select/OpSet.h"
 #include "passes/select/Prices.h"
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -27,8 +28,14 @@ struct Layer {
 
 class Cover {
 public:
-  /// Throws Error(unsupported) if the problem has more ops than an OpSet holds.
-  Cover(const Problem &problem, const Prices &prices);
+  /// Throws Error(unsupported) if the problem has more ops than an OpSet holds. Where the layers would take more than `most` bytes, fused candidates
+  /// are left out, those that gain least first; every op alone remains.
+  Cover(const Problem &problem, const Prices &prices, int64_t most = std::numeric_limits<int64_t>::max());
+
+  /// Fused candidates that were left out.
+  int64_t leftOut() const { return leftOutCount; }
+  /// Seconds that no plan of all candidates, those left out among them, takes less than: every op's part of the cheapest kernel that has it.
+  double boundOfAll() const;
 
   const std::vector<Layer> &layers() const { return all; }
   bool isComplete(const Layer &layer) const { return layer.finished.size() == static_cast<int>(problem.ops.size()); }
@@ -38,7 +45,9 @@ public:
 private:
   void findDependencies();
   void chooseOrder();
-  void openLayers();
+  std::vector<int> leastGainFirst() const;
+  void offer(const std::vector<bool> &isLeftOut);
+  bool openLayers(int64_t most);
   void findBounds();
   int firstOf(const OpSet &ops) const;
   std::vector<int> nextCandidates(const OpSet &finished) const;
@@ -52,6 +61,7 @@ private:
   std::vector<int> producers;
   std::vector<int> order;  ///< of ops
   std::vector<std::vector<int>> candidatesOf;
+  int64_t leftOutCount = 0;
   std::vector<Layer> all;
 };
 

@@ -1,5 +1,5 @@
 // The selection graph as Graphviz text, in the manner of Fig. 6 of "Data Movement Is All You Need": one column a step of the
-// best plan, one node a layout of what the step makes, edges weighted by time; the chosen path is bold.
+// plan, one node a layout of what the step makes, edges weighted by time; the chosen path is bold.
 //
 // Bounded: a column shows the chosen layout and the few best alternatives to it.
 #include "passes/select/Graph.h"
@@ -37,23 +37,24 @@ int firstOutputLayout(const Selection::Graph &graph, const Edge &edge) {
   return prices.choices[operand][static_cast<size_t>(prices.choiceOf(edge.entry)[operand])];
 }
 
-/// The nodes of the column of one kernel step, the chosen one first.
-std::vector<Drawn> columnOf(const Selection::Graph &graph, const Edge &chosen) {
-  const Candidate &candidate = graph.problem.candidates[static_cast<size_t>(chosen.candidate)];
+/// The nodes of the column of one kernel step, the chosen one first. `seconds`: of the plan's step; `total`: of its path.
+std::vector<Drawn> columnOf(const Selection::Graph &graph, const Step &step, double seconds, double total) {
+  const Candidate &candidate = graph.problem.candidates[static_cast<size_t>(step.candidate)];
   const int tensor = candidate.outputs.front();
+  const Tensor &made = graph.problem.tensors[static_cast<size_t>(tensor)];
   std::map<int, Drawn> byLayout;
   for (const Edge &edge : graph.edges) {
-    if (edge.candidate != chosen.candidate) continue;
-    const double total = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds + graph.backward[static_cast<size_t>(edge.target)];
+    if (edge.candidate != step.candidate) continue;
+    const double through = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds + graph.backward[static_cast<size_t>(edge.target)];
     Drawn &drawn = byLayout[firstOutputLayout(graph, edge)];
-    if (total - graph.best.seconds < drawn.loss) drawn = {.label = "", .seconds = edge.seconds, .loss = total - graph.best.seconds};
+    if (through - total < drawn.loss) drawn = {.label = "", .seconds = edge.seconds, .loss = through - total};
   }
-  const int own = firstOutputLayout(graph, chosen);
-  std::vector<Drawn> alternatives, column;
+  const Layout own = normalized(withoutPlace(step.configuration.outputs.front()), made.extents());
+  std::vector<Drawn> alternatives, column = {{.label = layoutLabel(made, own), .seconds = seconds, .loss = 0}};
   for (auto &[number, drawn] : byLayout) {
-    drawn.label = layoutLabel(graph.problem.tensors[static_cast<size_t>(tensor)], graph.prices->layouts(tensor)[static_cast<size_t>(number)]);
-    if (number == own) column.push_back({.label = drawn.label, .seconds = chosen.seconds, .loss = 0});
-    else if (drawn.loss < infinite) alternatives.push_back(drawn);
+    const Layout &layout = graph.prices->layouts(tensor)[static_cast<size_t>(number)];
+    drawn.label = layoutLabel(made, layout);
+    if (layout != own && drawn.loss < infinite) alternatives.push_back(drawn);
   }
   std::stable_sort(alternatives.begin(), alternatives.end(), [](const Drawn &a, const Drawn &b) { return a.loss < b.loss; });
   if (alternatives.size() > maximumAlternatives) alternatives.resize(maximumAlternatives);
@@ -66,30 +67,37 @@ std::string columnName(size_t column, size_t row) { return fmt::format("s{}_{}",
 }  // namespace
 
 std::string Selection::dot() const {
+  DrawnPlan drawn{.path = &graph->best, .seconds = graph->best.seconds};
+  for (const Step &step : graph->best.steps) drawn.steps.push_back({.seconds = step.cost.seconds});
+  return dot(drawn);
+}
+
+std::string Selection::dot(const DrawnPlan &plan) const {
   std::string text = "digraph selection {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
                      "  edge [fontname=\"Helvetica\", fontsize=10];\n";
-  text += fmt::format("  label=\"{}: {}, lower bound {}, {} states, {} edges\";\n", dotLabel(graph->problem.name), microseconds(graph->best.seconds),
-                      microseconds(graph->lowerBound), graph->statistics.states, graph->statistics.edges);
+  text += fmt::format("  label=\"{}: {}{}, lower bound {}, {} states, {} edges\";\n", dotLabel(graph->problem.name), microseconds(plan.seconds),
+                      plan.title.empty() ? "" : ", " + dotLabel(plan.title), microseconds(graph->lowerBound), graph->statistics.states, graph->statistics.edges);
   text += "  s0_0 [label=\"arguments\", style=bold];\n";
   size_t column = 0, rowsBefore = 1;
-  for (int e : graph->bestPath) {
-    const Edge &edge = graph->edges[static_cast<size_t>(e)];
-    if (edge.candidate < 0 && edge.tensor < 0) continue;
+  for (size_t index = 0; index < plan.path->steps.size(); ++index) {
+    const Step &step = plan.path->steps[index];
+    const DrawnPlan::Step &planned = plan.steps[index];
     ++column;
     std::vector<Drawn> drawn;
     std::string name = "transpose";
-    if (edge.candidate >= 0) {
-      drawn = columnOf(*graph, edge);
-      name = graph->problem.candidates[static_cast<size_t>(edge.candidate)].name;
+    if (step.candidate >= 0) {
+      drawn = columnOf(*graph, step, planned.seconds, plan.path->seconds);
+      name = graph->problem.candidates[static_cast<size_t>(step.candidate)].name;
+      if (planned.chunks > 1) name += fmt::format(", {} chunks", planned.chunks);
     } else {
-      const Tensor &tensor = graph->problem.tensors[static_cast<size_t>(edge.tensor)];
-      drawn = {{.label = layoutLabel(tensor, graph->prices->layouts(edge.tensor)[static_cast<size_t>(edge.to)]), .seconds = edge.seconds, .loss = 0}};
-      if (graph->prices->isFreeToPack(edge.tensor)) name = "packed at load";
+      const Tensor &tensor = graph->problem.tensors[static_cast<size_t>(step.tensor)];
+      drawn = {{.label = layoutLabel(tensor, step.configuration.outputs.front()), .seconds = planned.seconds, .loss = 0}};
+      if (graph->prices->isFreeToPack(step.tensor)) name = "packed at load";
     }
     text += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n    color=gray;\n", column, dotLabel(name));
     for (size_t row = 0; row < drawn.size(); ++row)
       text += fmt::format("    {} [label=\"{}{}\"{}];\n", columnName(column, row), drawn[row].label,
-                          row == 0 ? "" : fmt::format("\\n+{}", microseconds(drawn[row].loss)), row == 0 ? ", style=bold" : "");
+                          row == 0 ? "" : fmt::format("\\n{:+.2f} us", drawn[row].loss * 1e6), row == 0 ? ", style=bold" : "");
     text += "  }\n";
     for (size_t row = 0; row < drawn.size(); ++row)
       text += fmt::format("  {} -> {} [label=\"{}\"{}];\n", columnName(column - 1, 0), columnName(column, row), microseconds(drawn[row].seconds),

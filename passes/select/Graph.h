@@ -65,6 +65,9 @@ void raiseBound(Selection::Graph &graph, double rival);
 /// that no plan is faster than `rival` seconds, which some plan takes, perhaps of another variant; or by those around it, if it is that plan.
 void searchExactly(Selection::Graph &graph, double rival);
 
+/// Where memory was short: takes back what would be proven otherwise.
+void claimLittle(Selection::Graph &graph);
+
 /// Drops what leads nowhere: states that were cut, and all that leads to them alone.
 void dropDeadEnds(Selection::Graph &graph);
 

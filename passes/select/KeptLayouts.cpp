@@ -69,15 +69,15 @@ void Prices::keepOf(int index, const Worths &worths, int kernels) {
   std::sort(ranked.begin(), ranked.end());
   std::vector<Layout> kept;
   if (pins[t]) kept.push_back(*pins[t]);
-  const bool isFixed = pins[t] && !freeToPack[t] && !tensor.isArgument && !tensor.isResult;
+  const bool isFixed = pins[t] && (fixed[t] || (!freeToPack[t] && !tensor.isArgument && !tensor.isResult));
   for (const auto &[cutLast, sum, layout] : ranked)
     if (!isFixed && kept.size() < maximumLayouts && std::find(kept.begin(), kept.end(), layout) == kept.end()) kept.push_back(layout);
   if (kept.empty()) kept.push_back(normalized(rowMajor(tensor.axes.size()), tensor.extents()));
   std::sort(kept.begin(), kept.end());
-  const size_t all = distinctLayouts(tensor.extents()).size();
-  if (kept.size() < all)
-    statistics.layoutCuts.push_back(isFixed ? fmt::format("tensor {}: pinned to 1 of {} layouts", tensor.name, all)
-                                            : fmt::format("tensor {}: kept {} of {} layouts (within {}x of the best of some kernel)",
+  const double all = countLayouts(tensor.extents());
+  if (static_cast<double>(kept.size()) < all)
+    statistics.layoutCuts.push_back(isFixed ? fmt::format("tensor {}: pinned to 1 of {:.0f} layouts", tensor.name, all)
+                                            : fmt::format("tensor {}: kept {} of {:.0f} layouts (within {}x of the best of some kernel)",
                                                           tensor.name, kept.size(), all, options.nearBest));
   keptLayouts.push_back(std::move(kept));
 }

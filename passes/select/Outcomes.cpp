@@ -11,7 +11,11 @@ const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs, const s
   key.append(inputs.begin(), inputs.end());
   for (const bool one : matters) key.push_back(one ? 1 : 0);
   const auto [entry, isNew] = found.try_emplace(key);
-  if (isNew) entry->second = find(candidate, inputs, matters);
+  if (isNew) {
+    entry->second = find(candidate, inputs, matters);
+    constexpr int64_t ofOutcome = sizeof(Outcome) + sizeof(double) + 64, ofAnswer = 160;
+    held += ofAnswer + ofOutcome * static_cast<int64_t>(entry->second.all.size());
+  }
   return entry->second;
 }
 

@@ -32,6 +32,8 @@ public:
   /// The cheapest way for every combination of output layouts and of copies that outlive the kernel.
   /// `inputs`: layouts in which each input exists; `matters`: per operand, whether its layout is remembered afterwards.
   const Ranked &of(int candidate, const Masks &inputs, const std::vector<bool> &matters);
+  /// That all answers take, as accounted.
+  int64_t bytes() const { return held; }
 
 private:
   Ranked find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const;
@@ -40,6 +42,7 @@ private:
   const Problem &problem;
   const Prices &prices;
   std::string key;                                ///< of the last question; kept for its memory
+  int64_t held = 0;
   std::unordered_map<std::string, Ranked> found;  ///< by candidate, masks and what matters
 };
 

@@ -34,7 +34,10 @@ void Prices::choosePins() {
 }
 
 void Prices::findFolded() {
-  for (const Tensor &tensor : problem.tensors) freeToPack.push_back(tensor.isArgument && tensor.isParameter);
+  for (const Tensor &tensor : problem.tensors) {
+    freeToPack.push_back(tensor.isArgument && tensor.isParameter);
+    fixed.push_back(tensor.mustBeStored && tensor.pinned && !tensor.isResult && (!tensor.isArgument || tensor.isParameter));
+  }
   for (const auto &[a, b] : problem.tiedTensors) freeToPack[static_cast<size_t>(a)] = freeToPack[static_cast<size_t>(b)] = false;
   std::vector<int> order(problem.candidates.size());
   std::iota(order.begin(), order.end(), 0);
@@ -47,7 +50,9 @@ void Prices::findFolded() {
     if (candidate.ops.size() != 1 || candidate.inputs.empty() || !isPackedAtLoad(candidate.kernel)) continue;
     const bool fromParameters = std::all_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return freeToPack[static_cast<size_t>(t)]; });
     const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
-    if (!fromParameters || leaves) continue;
+    // A part of a packed tensor lies as the whole does: a pinned one is packed with no other.
+    const bool isFixed = std::any_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return fixed[static_cast<size_t>(t)]; });
+    if (!fromParameters || leaves || isFixed) continue;
     candidates[static_cast<size_t>(index)].isFolded = true;
     for (int tensor : candidate.outputs) {
       freeToPack[static_cast<size_t>(tensor)] = true;
@@ -57,10 +62,18 @@ void Prices::findFolded() {
   }
 }
 
+/// A tensor that must be stored and that the candidate computes for itself alone; -1 if there is none.
+int Prices::keptInside(const Candidate &candidate) const {
+  for (const int op : candidate.ops)
+    for (const int tensor : problem.opOutputs[static_cast<size_t>(op)])
+      if (tensorOf(tensor).mustBeStored && std::ranges::count(candidate.outputs, tensor) == 0) return tensor;
+  return -1;
+}
+
 void Prices::filterCandidates() {
   for (const Candidate &candidate : problem.candidates) {
     const auto has = [&](int op) { return std::find(candidate.ops.begin(), candidate.ops.end(), op) != candidate.ops.end(); };
-    bool isAllowed = true;
+    bool isAllowed = keptInside(candidate) < 0;
     for (const auto &[a, b] : options.forbidFused) isAllowed = isAllowed && !(has(a) && has(b));
     for (const auto &[a, b] : options.forceFused) isAllowed = isAllowed && has(a) == has(b);
     usable.push_back(isAllowed);

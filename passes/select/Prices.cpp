@@ -15,6 +15,7 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   keepLayouts(shared);
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
+  if (cutTables) statistics.memoryCuts.push_back(fmt::format("kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations()));
   checkCover();
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();
@@ -70,7 +71,9 @@ void Prices::checkCover() const {
       const Candidate &candidate = problem.candidates[c];
       if (std::find(candidate.ops.begin(), candidate.ops.end(), static_cast<int>(op)) == candidate.ops.end()) continue;
       if (!usable[c]) {
-        reasons += fmt::format("; '{}' is excluded by --fuse or --no-fuse", candidate.name);
+        const int inside = keptInside(candidate);
+        reasons += inside < 0 ? fmt::format("; '{}' is excluded by --fuse or --no-fuse", candidate.name)
+                              : fmt::format("; '{}' keeps '{}' inside, which --pin wants stored", candidate.name, tensorOf(inside).name);
         continue;
       }
       const auto &table = candidates[c].table;

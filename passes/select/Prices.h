@@ -88,6 +88,7 @@ private:
   void choosePins();
   void findFolded();
   void filterCandidates();
+  int keptInside(const Candidate &candidate) const;
   // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate, SharedSpaces &shared);
   void openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices);
@@ -110,6 +111,7 @@ private:
   // Tables.cpp
   void buildTable(int candidate);
   void buildFolded(CandidatePrices &prices) const;
+  size_t mostCombinations() const;
   void chooseLayouts(int candidate);
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
   LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
@@ -130,6 +132,8 @@ private:
   void countCoverage();
 
   const Tensor &tensorOf(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
+  /// Whether loading parameters may bring it into any layout.
+  bool takesAnyLayout(int tensor) const { return isFreeToPack(tensor) && !fixed[static_cast<size_t>(tensor)]; }
 
   const Problem &problem;
   const CostModel &model;
@@ -137,6 +141,8 @@ private:
   Statistics &statistics;
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
+  bool cutTables = false;   ///< for the memory of the search
+  std::vector<bool> fixed;  ///< tensor: exists in its pinned layout alone, though it were free to pack
   std::vector<std::vector<Layout>> keptLayouts;
   std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;

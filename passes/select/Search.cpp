@@ -18,6 +18,8 @@
 #include "passes/select/Graph.h"
 #include "passes/select/States.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -32,6 +34,8 @@ constexpr size_t largeCover = 256;
 constexpr int64_t fewestAlternatives = 8;
 /// What a layer may hold of all states, as a part: of those that could better the plan; and around a plan that is proven, of those within noise of it.
 constexpr int64_t sharers = 3, sharersAround = 10;
+/// As accounted: what is kept of each, and what paths over them take.
+constexpr int64_t bytesOfNode = sizeof(Node) + 200, bytesOfEdge = sizeof(Edge) + 60;
 /// States that are never dropped: (layer, masks).
 using Path = std::set<std::pair<int, Masks>>;
 
@@ -77,6 +81,7 @@ public:
   }
 
   double seconds() const { return best; }
+  bool isMemoryShort() const { return isShort; }
   /// No plan that was cut is cheaper than this.
   double cutBound() const { return cut; }
 
@@ -100,14 +105,24 @@ private:
   bool isFirstPass() const { return path.empty(); }
   const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
+  /// From here on each layer keeps its most promising state, and goes on by the best outcome of every kernel, where memory is short.
+  void account(int64_t more) {
+    bytes += more;
+    if (isShort || bytes + outcomes.bytes() <= graph.options.searchBytes / 3) return;
+    isShort = true;
+    alternativesHere = beam = 1;
+  }
+
   int addNode(int layer, int transposes) {
     graph.nodes.push_back({.layer = layer, .transposes = transposes});
     cameFrom.push_back(-1);
+    account(bytesOfNode);
     return static_cast<int>(graph.nodes.size()) - 1;
   }
 
   int addEdge(Edge edge) {
     graph.edges.push_back(edge);
+    account(bytesOfEdge);
     return static_cast<int>(graph.edges.size()) - 1;
   }
 
@@ -352,6 +367,8 @@ private:
   std::vector<std::optional<LayerClaims>> layerClaims;  ///< per layer, of those that have states
   int64_t alternativesHere = 0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
   int64_t beam = 0;              ///< states of a layer that could better the plan known
+  int64_t bytes = 0;             ///< of nodes and edges, and of what shortest paths over them take later
+  bool isShort = false;          ///< of memory
   Masks target;                ///< of the outcome at hand; kept for its memory
   std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
   std::vector<int64_t> bytesOf;  ///< per state of the layer that is expanded
@@ -379,10 +396,30 @@ void count(Selection::Graph &graph, double best, double cut) {
 }  // namespace
 
 void openCover(Selection::Graph &graph) {
-  graph.cover = std::make_unique<Cover>(graph.problem, *graph.prices);
+  graph.cover = std::make_unique<Cover>(graph.problem, *graph.prices, graph.options.searchBytes / 3);
   graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover);
-  graph.lowerBound = graph.cover->layers().front().after;
+  graph.lowerBound = graph.cover->leftOut() > 0 ? graph.cover->boundOfAll() : graph.cover->layers().front().after;
+  if (graph.cover->leftOut() > 0)
+    graph.statistics.memoryCuts.push_back(fmt::format("{} fused candidates of '{}', those that gain least, were left out", graph.cover->leftOut(), graph.problem.name));
 }
+
+/// What was left out for want of memory may be in a faster plan: only the bound of all candidates holds.
+void claimLittle(Selection::Graph &graph) {
+  Statistics &statistics = graph.statistics;
+  if (statistics.memoryCuts.empty() || !(graph.roughSeconds < infinite)) return;
+  graph.lowerBound = std::min(graph.lowerBound, graph.cover->boundOfAll());
+  statistics.isProven = statistics.isBeyondBest = false;
+  statistics.mostGain = std::clamp(1 - graph.lowerBound / graph.roughSeconds, 0.0, 1.0);
+}
+
+namespace {
+
+void noteShort(Selection::Graph &graph, const Search &search) {
+  if (!search.isMemoryShort()) return;
+  graph.statistics.memoryCuts.push_back(fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
+}
+
+}  // namespace
 
 void searchRoughly(Selection::Graph &graph) {
   graph.potentials->raise();
@@ -390,6 +427,7 @@ void searchRoughly(Selection::Graph &graph) {
   search.run();
   graph.roughSeconds = search.seconds();
   graph.roughStates = search.bestStates();
+  noteShort(graph, search);
   count(graph, search.seconds(), search.cutBound());
 }
 
@@ -407,11 +445,13 @@ void searchExactly(Selection::Graph &graph, double rival) {
   const bool isCut = graph.statistics.beamCut + graph.statistics.dominated > 0;
   if (isProven && (graph.roughSeconds > rival || !isCut)) return;
   if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
+  if (!graph.statistics.memoryCuts.empty() && graph.roughSeconds < infinite) return;  // the rough plan is what there is memory for
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
   const double known = std::min(graph.roughSeconds, rival), reach = isProven ? known * (1 + noise) : known;
   Search search(graph, *graph.cover, reach, std::move(graph.roughStates), isProven ? sharersAround : sharers);
   search.run();
+  noteShort(graph, search);
   count(graph, search.seconds(), search.cutBound());
   graph.statistics.isBeyondBest = !graph.statistics.isProven && !(search.cutBound() < known * rounding);
 }

@@ -61,6 +61,7 @@ void finishOnce(Selection::Graph &graph, double rival) {
   const bool isBeyond = graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph, rival);
+  claimLittle(graph);
   solve(graph);
   addRunnersUp(graph);
 }
@@ -201,7 +202,7 @@ void requireOne(const std::vector<std::string> &reasons) {
 std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model, SharedSpaces &shared, double slowest) {
   Selection selection = open(std::move(variant.problem), model, variant.options, shared);
   Selection::Graph &graph = *selection.graph;
-  if (slowest < infinite && graph.statistics.prunedTransposes == 0) {  // else there may be plans beyond the bound
+  if (slowest < infinite && graph.statistics.prunedTransposes == 0 && graph.statistics.memoryCuts.empty()) {  // else there may be plans beyond the bound
     graph.potentials->raise(slowest / rounding);
     if (graph.potentials->bound() > slowest) return std::nullopt;
   }
@@ -324,6 +325,8 @@ bool Selection::waitsForRows(int opA, int opB) const {
   }
   return false;
 }
+
+const std::vector<Layout> &Selection::layouts(int tensor) const { return graph->prices->layouts(tensor); }
 
 std::vector<std::pair<Layout, double>> Selection::layoutPrices(int tensor) const {
   std::vector<std::pair<Layout, double>> prices;

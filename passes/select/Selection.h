@@ -10,6 +10,7 @@
 #include "passes/configure/Families.h"
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,8 @@ struct Tensor {
   bool isParameter = false;  ///< an argument that may be packed at load (inference): layout changes are priced zero
   bool isResult = false;     ///< live at the end
   std::optional<Layout> pinned;  ///< the caller's order, or --pin
+  /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned layout, also of a parameter.
+  bool mustBeStored = false;
   int64_t bytes() const;
   int64_t elements() const;
   std::vector<int64_t> extents() const;  ///< in logical order
@@ -65,6 +68,7 @@ struct Options {
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
   bool free = false;       ///< arguments and results are not pinned (--free)
   std::optional<int64_t> maxMemory;  ///< bytes of live temporaries; filters paths
+  int64_t searchBytes = std::numeric_limits<int64_t>::max();  ///< that the tables, layers and states of the search may take, as accounted
   /// Kernels with a softmax reduce each row by a block that combines so (--softmax); those whose rows are too short for a block
   /// stay as they are.
   std::optional<BlockCombine> softmax = {};
@@ -114,12 +118,25 @@ struct Statistics {
   double prunedConfigurations = 0;
   int64_t prunedTransposes = 0;
   int64_t modelledTransposes = 0;  ///< pairs that were offered by the model although it has measurements
+  std::vector<std::string> memoryCuts;  ///< what Options::searchBytes left out of the search: then the plan is the best found, and nothing is proven
   std::vector<std::string> notes;  ///< by name: kernels measured, but not in the pinned layouts; transposes pruned or modelled
 };
 
 /// Why a kernel has no price although its family takes it (Selection::waitsForRows).
 inline constexpr const char *waitingReason =
     "beside a profile it is offered by rows of its own alone, of which there are none, or none in the pinned layouts (weft profile)";
+
+/// A path to draw, and what became of it in the plan: chunks, and with them other times.
+struct DrawnPlan {
+  struct Step {
+    double seconds = 0;
+    int chunks = 1;
+  };
+  const Plan *path = nullptr;
+  std::vector<Step> steps = {};  ///< of the path
+  double seconds = 0;            ///< of the whole plan
+  std::string title = {};        ///< beside it, e.g. "2 chunks, workspace 60.8 MB"
+};
 
 /// The solved selection graph of one variant.
 class Selection {
@@ -142,10 +159,13 @@ public:
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
   /// Whether a candidate would let the ops share one kernel if the profile had rows of it: families offer some by their own rows alone.
   bool waitsForRows(int opA, int opB) const;
+  /// The layouts that a tensor may have in the graph.
+  const std::vector<Layout> &layouts(int tensor) const;
   /// All layouts of a tensor that occur in the graph, with the loss of each, best first.
   std::vector<std::pair<Layout, double>> layoutPrices(int tensor) const;
-  /// Graphviz text of the selection graph along the best path, as Fig. 6 of "Data Movement Is All You Need".
-  std::string dot() const;
+  /// Graphviz text of the selection graph along one of its paths, as Fig. 6 of "Data Movement Is All You Need".
+  std::string dot(const DrawnPlan &drawn) const;
+  std::string dot() const;  ///< along the best one
 
   struct Graph;
   std::unique_ptr<Graph> graph;

@@ -107,9 +107,9 @@ void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &
   if (!contractionValues(candidate.kernel)) return;
   const auto reaches = [&](const LayoutTuple &tuple) { return reachesPins(prices.operands, tuple); };
   if (std::ranges::any_of(known.legal, [&](const KernelSpaces::Legal &legal) { return std::ranges::any_of(legal.space->tuples, reaches); })) return;
-  FixedLayouts fixed;
-  for (const int operand : prices.operands) fixed.push_back(isFreeToPack(operand) ? std::nullopt : pins[static_cast<size_t>(operand)]);
-  auto space = severalStridesSpace(candidate.kernel, model.device(), fixed);
+  FixedLayouts wanted;
+  for (const int operand : prices.operands) wanted.push_back(takesAnyLayout(operand) ? std::nullopt : pins[static_cast<size_t>(operand)]);
+  auto space = severalStridesSpace(candidate.kernel, model.device(), wanted);
   if (!space) return;
   statistics.legalConfigurations += countConfigurations(candidate.kernel, *space);
   prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(*space)));
@@ -139,7 +139,7 @@ void Prices::findBests(int index, const KernelSpaces &known, const std::shared_p
 /// Whether layouts of the operands leave every pinned one as it is pinned.
 bool Prices::reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const {
   for (size_t i = 0; i < operands.size(); ++i)
-    if (const auto &pin = pins[static_cast<size_t>(operands[i])]; pin && !isFreeToPack(operands[i]) && layouts[i] != *pin) return false;
+    if (const auto &pin = pins[static_cast<size_t>(operands[i])]; pin && !takesAnyLayout(operands[i]) && layouts[i] != *pin) return false;
   return true;
 }
 

@@ -7,8 +7,8 @@
 namespace weft::select {
 namespace {
 
-/// Combinations of one candidate's table; above it, the candidate's own worst layouts go.
-constexpr size_t maximumTable = 8192;
+/// Combinations of one candidate's table; above it, the candidate's own worst layouts go. Fewer where memory is short.
+constexpr size_t maximumTable = 8192, shortestTable = 16;
 
 }  // namespace
 
@@ -77,6 +77,12 @@ void Prices::buildFolded(CandidatePrices &prices) const {
   prices.table[0].offer(0, 0, 0, 0);
 }
 
+/// What a table may hold: an equal part of what all tables may take.
+size_t Prices::mostCombinations() const {
+  const auto all = options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)) / std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
+  return static_cast<size_t>(std::clamp<int64_t>(all, shortestTable, maximumTable));
+}
+
 /// Per operand the kept layouts that the candidate can take, its best first, and a table for all combinations.
 void Prices::chooseLayouts(int index) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
@@ -93,7 +99,9 @@ void Prices::chooseLayouts(int index) {
     prices.choices.push_back(numbers);
     size *= numbers.size();
   }
-  while (size > maximumTable) {
+  const size_t most = mostCombinations();
+  if (size > most && most < maximumTable) cutTables = true;
+  while (size > most) {
     const auto longest = std::max_element(prices.choices.begin(), prices.choices.end(), [](const auto &a, const auto &b) { return a.size() < b.size(); });
     size = size / longest->size() * (longest->size() - 1);
     longest->pop_back();

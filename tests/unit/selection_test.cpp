@@ -255,6 +255,77 @@ TEST_CASE("what-if answers equal new selections under the same restriction") {
   }
 }
 
+TEST_CASE("what must be stored is an operand of every kernel that computes it, in its pinned layout, as if the others were no candidates") {
+  std::mt19937_64 random(19);
+  int stored = 0, changed = 0;
+  for (int round = 0; round < 30; ++round) {
+    const HashedPrices prices(random());
+    const Problem free = randomProblem(random);
+    for (size_t t = 0; t < free.tensors.size(); ++t) {
+      if (free.tensors[t].isArgument || free.tensors[t].isResult) continue;
+      Problem pinned = free, filtered;
+      pinned.tensors[t].pinned = Layout{.order = {1, 0}};
+      filtered = pinned;
+      pinned.tensors[t].mustBeStored = true;
+      const auto writer = std::ranges::find_if(free.opOutputs, [&](const std::vector<int> &outputs) { return outputs.front() == static_cast<int>(t); }) - free.opOutputs.begin();
+      std::erase_if(filtered.candidates, [&](const select::Candidate &candidate) {
+        return std::ranges::count(candidate.ops, static_cast<int>(writer)) > 0 && std::ranges::count(candidate.outputs, static_cast<int>(t)) == 0;
+      });
+      if (std::ranges::none_of(filtered.candidates, [&](const select::Candidate &one) { return std::ranges::count(one.outputs, static_cast<int>(t)) > 0; })) {
+        CHECK_THROWS_AS(select::select(pinned, prices, everything()), Error);  // nobody reads it
+        continue;
+      }
+      const Selection selection = select::select(pinned, prices, everything());
+      CHECK(selection.best().seconds == Approx(select::select(filtered, prices, everything()).best().seconds).epsilon(1e-12));
+      int writers = 0;
+      for (const Step &step : selection.best().steps) {
+        if (step.candidate < 0) continue;
+        const select::Candidate &candidate = selection.problem().candidates[static_cast<size_t>(step.candidate)];
+        for (size_t n = 0; n < candidate.outputs.size(); ++n) {
+          if (candidate.outputs[n] != static_cast<int>(t)) continue;
+          ++writers;
+          CHECK(step.configuration.outputs[n].order == std::vector<int>{1, 0});
+        }
+      }
+      CHECK(writers == 1);
+      stored += writers;
+      Problem asBefore = pinned;
+      asBefore.tensors[t].mustBeStored = false;
+      changed += selection.best().seconds > select::select(asBefore, prices, everything()).best().seconds * (1 + 1e-9);
+    }
+  }
+  CHECK(stored > 10);
+  CHECK(changed > 5);  // else it would have been stored anyway
+}
+
+TEST_CASE("a search that is short of memory finds a plan, holds what it is given, and claims no more than is so") {
+  std::mt19937_64 random(31);
+  int cut = 0, worse = 0;
+  for (int round = 0; round < 20; ++round) {
+    const HashedPrices prices(random());
+    const Problem problem = randomProblem(random);
+    const Selection whole = select::select(problem, prices, everything());
+    CHECK(whole.statistics().memoryCuts.empty());
+    for (const int64_t bytes : {int64_t(1), int64_t(10'000), int64_t(100'000), int64_t(1) << 40}) {
+      Options options = everything();
+      options.searchBytes = bytes;
+      const Selection found = select::select(problem, prices, options);
+      const select::Statistics &statistics = found.statistics();
+      CHECK(found.best().seconds >= whole.best().seconds * (1 - 1e-12));
+      CHECK(found.best().lowerBound <= whole.best().seconds * (1 + 1e-12));
+      CHECK(found.best().seconds * (1 - statistics.mostGain) <= whole.best().seconds * (1 + 1e-12));
+      CHECK((!statistics.isProven || found.best().seconds <= whole.best().seconds * (1 + 1e-9)));
+      CHECK(select::select(problem, prices, options).best().seconds == found.best().seconds);
+      cut += !statistics.memoryCuts.empty();
+      worse += found.best().seconds > whole.best().seconds * (1 + 1e-9);
+      if (bytes == 1) CHECK_FALSE(statistics.memoryCuts.empty());
+      else if (bytes == int64_t(1) << 40) CHECK(statistics.memoryCuts.empty());
+    }
+  }
+  CHECK(cut > 20);
+  CHECK(worse > 0);
+}
+
 TEST_CASE("with pins, variants that are slower without or by their bound are not searched, and the best plan is the same") {
   std::mt19937_64 random(17);
   int skipped = 0, byBound = 0;

@@ -33,6 +33,21 @@ TEST_CASE("variants compute what the graph computes") {
   }
 }
 
+TEST_CASE("what is more variants than are admitted is stacked alike or left out, and counted") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  const std::vector<Variant> all = proposeVariants(*loaded->module, {});
+  REQUIRE(all.size() == 8);
+  CHECK(all.front().leftOut == 0);
+  for (int64_t most = 0; most <= 8; ++most) {
+    VariantOptions options;
+    options.most = most;
+    const std::vector<Variant> some = proposeVariants(*loaded->module, options);
+    CHECK(some.size() == size_t(std::max<int64_t>(1, most)));
+    CHECK(some.front().rewrites.empty());
+    CHECK(some.front().leftOut + int64_t(some.size()) == int64_t(all.size()));
+  }
+}
+
 TEST_CASE("gradients of stacked projections are those of separate ones") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));

@@ -1,4 +1,4 @@
-// Import, proposals and selection of one compilation; see Compilation.h.
+// Import and proposals of one compilation; see Compilation.h. Selection is in Decisions.cpp.
 #include "tools/driver/Compilation.h"
 
 #include "ir/Weft.h"
@@ -10,10 +10,6 @@
 #include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
-#include "tools/driver/KnownTimes.h"
-#include "tools/driver/MemoryLimit.h"
-#include "tools/driver/PartsChoice.h"
-#include "tools/driver/PinAdvice.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/VariantFile.h"
 
@@ -56,56 +52,6 @@ std::vector<std::string> parametersOf(GraphOp graph) {
   return names;
 }
 
-/// Ops of a graph from which on its tensors keep the order of their axes. The states of an exact search are layouts of all that
-/// is live, and a backward pass keeps everything live.
-constexpr size_t manyOps = 100;
-
-void keepLogicalLayouts(select::Problem &problem) {
-  for (select::Tensor &tensor : problem.tensors)
-    if (!tensor.isParameter && !tensor.pinned && tensor.axes.size() > 1) tensor.pinned = rowMajor(tensor.axes.size());
-}
-
-std::string printOrder(const std::vector<std::string> &names) { return fmt::format("{}", fmt::join(names, ",")); }
-
-/// The permutation of a tensor's dimensions that a pin asks for.
-Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
-  std::vector<std::string> names;
-  for (const Axis &axis : tensor.axes) names.push_back(axis.name);
-  Layout layout;
-  for (const std::string &wanted : pin.order) {
-    const auto found = std::find(names.begin(), names.end(), wanted);
-    const int dimension = int(found - names.begin());
-    if (found == names.end() || std::find(layout.order.begin(), layout.order.end(), dimension) != layout.order.end())
-      throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once", pin.tensor,
-                            printOrder(pin.order), pin.tensor, printOrder(names));
-    layout.order.push_back(dimension);
-  }
-  if (layout.order.size() != names.size())
-    throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once", pin.tensor,
-                          printOrder(pin.order), pin.tensor, printOrder(names));
-  return layout;
-}
-
-void pin(select::Problem &problem, const std::vector<Pin> &pins) {
-  for (const Pin &pin : pins)
-    for (select::Tensor &tensor : problem.tensors)
-      if (tensor.name == pin.tensor) tensor.pinned = pinnedLayout(pin, tensor);
-}
-
-/// Throws Error(badInput) for a pin that names no tensor of any variant, or axes that its tensor has not.
-void checkPins(const std::vector<select::Problem> &problems, const std::vector<Pin> &pins) {
-  std::set<std::string> names;
-  for (const select::Problem &problem : problems)
-    for (const select::Tensor &tensor : problem.tensors) {
-      names.insert(tensor.name);
-      for (const Pin &pin : pins)
-        if (tensor.name == pin.tensor) pinnedLayout(pin, tensor);
-    }
-  for (const Pin &pin : pins)
-    if (!names.contains(pin.tensor))
-      throw Error::badInput("--pin {}: no such tensor{}", pin.tensor, nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
-}
-
 void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name) {
   std::vector<std::string> names;
   for (const ProposedVariant &variant : variants) names.push_back(variant.name());
@@ -131,11 +77,12 @@ void noteConfig(const models::Description &description) {
 }
 
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
-    : modelFlags(std::move(model)), choices(std::move(choices)), context(std::make_unique<mlir::MLIRContext>()) {
+    : modelFlags(std::move(model)), choices(std::move(choices)), targetFlags(std::move(target)), context(std::make_unique<mlir::MLIRContext>()) {
   this->choices.check();
+  memory = this->choices.memoryOfSearch();
   modelFlags.check();
-  prices = costModelOf(target);
-  pricesKey = keyOfPrices(target, *prices);
+  prices = costModelOf(targetFlags);
+  pricesKey = keyOfPrices(targetFlags, *prices);
   epilogueRefusal = epilogueRefusals(prices->device());
   prologueRefusal = prologueRefusals(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
@@ -178,7 +125,7 @@ Account Compilation::account(const ProposedVariant &variant) const {
   const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose rewrites begin this one's, the longest
   std::vector<ProposedVariant> stacked;
   for (const Variant &one : imported)
-    for (ProposedVariant &proposed : rewriteOne(one, firstPhase, Phase::algebra)) stacked.push_back(std::move(proposed));
+    for (ProposedVariant &proposed : rewriteOne(one, choices, firstPhase, Phase::algebra)) stacked.push_back(std::move(proposed));
   for (const ProposedVariant &proposed : stacked) {
     const auto &rewrites = proposed.rewrites;
     const bool begins = rewrites.size() <= variant.rewrites.size() && std::equal(rewrites.begin(), rewrites.end(), variant.rewrites.begin());
@@ -239,6 +186,30 @@ void Compilation::importModel(Phase first) {
   imported.push_back({.rewrites = {}, .module = std::move(model.module)});
 }
 
+void Compilation::importTexts(const std::vector<VariantText> &texts, Phase first) {
+  firstPhase = first;
+  for (const VariantText &variant : texts) importText(variant);
+  if (imported.empty()) throw Error::badInput("{}: holds no graph", modelFlags.model);
+  noteBytes(Phase::import);
+}
+
+std::vector<std::pair<std::vector<std::string>, std::string>> Compilation::importedTexts() const {
+  std::vector<std::pair<std::vector<std::string>, std::string>> texts;
+  for (const Variant &variant : imported) texts.emplace_back(variant.rewrites, print(mlir::ModuleOp(variant.module.get())));
+  return texts;
+}
+
+void Compilation::importText(const VariantText &variant) {
+  models::Model model = models::build({.model = modelFlags.model, .dims = modelFlags.dimensions(),
+                                       .dtype = modelFlags.elementType(), .text = variant.text,
+                                       .part = modelFlags.part,
+                                       .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
+                                       .dropout = modelFlags.dropoutProbability()}, *context);
+  graphOf(*model.module);
+  if (imported.empty()) described = std::move(model.description);
+  imported.push_back({.rewrites = variant.rewrites, .module = std::move(model.module)});
+}
+
 void Compilation::importVariants(Phase first) {
   const std::vector<VariantText> texts = splitVariants(readFile(modelFlags.model));
   std::vector<std::string> names;
@@ -250,21 +221,12 @@ void Compilation::importVariants(Phase first) {
   if (several && !chosen && first < Phase::attention)
     throw Error::badInput("{}: holds {} variants ({}); name one with --variant, or go on with all by --start-from "
                           "attention or fuse", modelFlags.model, texts.size(), fmt::join(names, ", "));
-  for (size_t index = 0; index < texts.size(); ++index) {
-    if (chosen && names[index] != choices.variant) continue;
-    models::Model model = models::build({.model = modelFlags.model, .dims = modelFlags.dimensions(),
-                                         .dtype = modelFlags.elementType(), .text = texts[index].text,
-                                         .part = modelFlags.part,
-                                         .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-                                         .dropout = modelFlags.dropoutProbability()}, *context);
-    graphOf(*model.module);
-    if (imported.empty()) described = std::move(model.description);
-    imported.push_back({.rewrites = texts[index].rewrites, .module = std::move(model.module)});
-  }
+  for (size_t index = 0; index < texts.size(); ++index)
+    if (!chosen || names[index] == choices.variant) importText(texts[index]);
   isVariantChosen = chosen;
 }
 
-std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Phase first, Phase last) const {
+std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, const ChoiceFlags &asked, Phase first, Phase last) const {
   std::vector<ProposedVariant> result;
   if (first >= Phase::fuse || last < Phase::algebra) {
     ProposedVariant whole;
@@ -274,13 +236,14 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     result.push_back(std::move(whole));
     return result;
   }
-  VariantOptions options{.attention = choices.attention, .norms = choices.norms, .stacking = choices.stacking};
+  VariantOptions options{.attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";
     if (options.attention == "auto") options.attention = "unfused";
     options.recompute = "none";
   }
+  options.most = memory.mostVariants(size_t(std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
   if (last < Phase::attention) options.attention = "unfused", options.norms = "fused";
   if (first >= Phase::attention) options.recompute = "none";
   if (first >= Phase::attention) options.stacking = "separate";
@@ -289,6 +252,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, Pha
     proposed.rewrites = variant.rewrites;
     proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(), rewritten.rewrites.end());
     proposed.module = std::move(rewritten.module);
+    proposed.leftOut = rewritten.leftOut;
     proposed.stackings = std::move(rewritten.stackings);
     for (const FusionRecord &record : rewritten.norms)
       if (!record.accepted) proposed.notes.push_back(fmt::format("norm {} stays whole: {}", record.opNames.front(), describe(record)));
@@ -305,7 +269,7 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
     if (!graphOf(*variant.module)->getRegion(0).getOps<KernelOp>().empty())
       throw Error::badInput("{}: its kernels are chosen already (weft.kernel); go on from the graph before selection, or "
                             "from the artifact with weft emit", modelFlags.model);
-    for (ProposedVariant &proposed : rewriteOne(variant, first, last)) result.push_back(std::move(proposed));
+    for (ProposedVariant &proposed : rewriteOne(variant, choices, first, last)) result.push_back(std::move(proposed));
   }
   if (result.empty())
     throw diagnostics.error(ErrorKind::unsupported,
@@ -315,7 +279,7 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
   return result;
 }
 
-FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const {
+FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants, std::vector<std::string> &missing) const {
   const DescribedOps described = describeGraph(graphOf(*variant.module));
   const auto resolve = [&](const std::vector<OpPair> &pairs, std::set<std::pair<int, int>> &into) {
     for (const auto &[first, second] : pairs) {
@@ -328,7 +292,9 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, std::vector<std::
   resolve(choices.notFused(), variant.forbidden);
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
+  const FuseOptions unlimited;
   return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden,
+          .maxCandidates = std::min(unlimited.maxCandidates, memory.mostCandidates(variants)), .maxRecordBytes = memory.bytesOfRecords(variants),
           .epilogueRefusal = epilogueRefusal, .prologueRefusal = prologueRefusal};
 }
 
@@ -367,11 +333,12 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   std::vector<ProposedVariant> kept;
   std::vector<std::string> missingSomewhere, refused;
   std::set<std::string> labels;  // of the ops of all variants
-  for (ProposedVariant &variant : rewrite(first, Phase::attention)) {
+  std::vector<ProposedVariant> rewritten = rewrite(first, Phase::attention);
+  for (ProposedVariant &variant : rewritten) {
     std::vector<std::string> missing;
     variant.counted = describeGraph(graphOf(*variant.module)).flow;
     for (const FlowOp &op : variant.counted.ops) labels.insert(op.label);
-    const FuseOptions options = fuseOptions(variant, missing);
+    const FuseOptions options = fuseOptions(variant, rewritten.size(), missing);
     if (!missing.empty()) {
       missingSomewhere = missing;
       continue;
@@ -401,126 +368,22 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   return kept;
 }
 
-/// For each pin the orders near it that could be pinned, in the first variant that has the tensor.
-std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const {
-  std::string advice;
-  for (const ProposedVariant &variant : proposed) {
-    select::Problem problem = toProblem(graphOf(variant.module.get()), variant.rewrites, variant.fusions);
-    pin(problem, pins);
-    std::set<std::string> found;
-    std::vector<int> pinned;
-    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-      if (std::ranges::find(pins, problem.tensors[tensor].name, &Pin::tensor) != pins.end()) {
-        pinned.push_back(int(tensor));
-        found.insert(problem.tensors[tensor].name);
-      }
-    advice += pinAdvice(problem, pinned, prices->device());
-    std::erase_if(pins, [&](const Pin &pin) { return found.contains(pin.tensor); });
-  }
-  return advice;
+select::Problem Compilation::problemOf(const ProposedVariant &variant) const {
+  return toProblem(graphOf(mlir::ModuleOp(variant.module.get())), variant.rewrites, variant.fusions);
 }
 
-std::vector<select::Problem> Compilation::problems(const std::vector<ProposedVariant> &proposed) const {
+bool Compilation::variantHasTensor(const ProposedVariant &variant, const std::string &name) const {
+  const std::vector<select::Tensor> tensors = problemOf(variant).tensors;
+  return std::ranges::find(tensors, name, &select::Tensor::name) != tensors.end();
+}
+
+std::vector<select::Problem> Compilation::everyProblem() const {
+  ChoiceFlags all = choices;
+  all.attention = all.norms = all.stacking = "auto";
   std::vector<select::Problem> result;
-  for (const ProposedVariant &variant : proposed) result.push_back(toProblem(graphOf(*variant.module), variant.rewrites, variant.fusions));
+  for (const Variant &variant : imported)
+    for (const ProposedVariant &proposed : rewriteOne(variant, all, firstPhase, Phase::attention)) result.push_back(problemOf(proposed));
   return result;
-}
-
-Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
-                                const VariantTimes &withoutPins) const {
-  Selected result;
-  std::vector<select::VariantProblem> asked;
-  for (size_t v = 0; v < proposed.size(); ++v) {
-    const ProposedVariant &variant = proposed[v];
-    select::Problem &problem = problems[v];
-    pin(problem, pins);
-    if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
-    select::Options options;
-    options.alternatives = choices.alternatives;
-    options.forceFused = variant.forced;
-    options.forbidFused = variant.forbidden;
-    options.free = choices.free;
-    options.softmax = choices.softmaxCombine();
-    const auto known = withoutPins.find(variant.name());
-    asked.push_back({.problem = std::move(problem), .options = options, .withoutPins = known == withoutPins.end() ? 0 : known->second});
-  }
-  select::VariantSelections selections;
-  try {
-    selections = select::selectVariants(std::move(asked), *prices, comparedPaths);
-  } catch (const Error &error) {
-    throw Error(error.kind, error.what() + adviceOn(pins, proposed));
-  }
-  result.lowerBound = selections.lowerBound;
-  for (size_t v = 0; v < proposed.size(); ++v)
-    if (selections.solved[v])
-      result.variants.push_back({.proposed = std::move(proposed[v]), .selection = std::move(*selections.solved[v])});
-    else if (selections.skipped[v])
-      result.skipped[proposed[v].name()] = withoutPins.at(proposed[v].name());
-    else
-      result.dropped.push_back({.name = proposed[v].name(), .reason = selections.reasons[v]});
-  std::stable_sort(result.variants.begin(), result.variants.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
-    return a.selection.best().seconds < b.selection.best().seconds;
-  });
-  return result;
-}
-
-namespace {
-
-std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) {
-  std::vector<ProposedVariant> result;
-  for (const ProposedVariant &variant : variants)
-    result.push_back({.rewrites = variant.rewrites, .module = mlir::ModuleOp(variant.module.get()).clone(),
-                      .fusions = variant.fusions, .stackings = variant.stackings, .norms = variant.norms, .notes = variant.notes, .counted = variant.counted,
-                      .forced = variant.forced, .forbidden = variant.forbidden});
-  return result;
-}
-
-}  // namespace
-
-/// Found once for a graph, its choices and its prices, and then known (KnownTimes.h). Variants and fusions are functions of the graph, of the
-/// rewrites that name a variant and of the choices, so they need not be printed.
-VariantTimes Compilation::timesWithoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const {
-  KnownTimes known(pricesKey);
-  for (const Variant &variant : imported) known.add(print(*variant.module));
-  for (const ProposedVariant &variant : proposed) known.add(variant.name());
-  known.add(fmt::format("{} {} {} {} {} {}", nameOf(firstPhase), choices.free, choices.softmax, choices.fuseRules, fmt::join(choices.fuse, " "),
-                        fmt::join(choices.noFuse, " ")));
-  if (std::optional<VariantTimes> times = known.find()) return *times;
-  VariantTimes times;
-  const std::vector<SelectedVariant> variants = selectAll(copy(proposed), problems, {}, {}).variants;
-  for (const SelectedVariant &variant : variants) {  // of others than the best what their bound leaves, for none was searched to its end
-    const double seconds = variant.selection.best().seconds, best = variants.front().selection.best().seconds;
-    times[variant.proposed.name()] = &variant == &variants.front() ? seconds : std::max(best, seconds * (1 - variant.selection.statistics().mostGain));
-  }
-  known.store(times);
-  return times;
-}
-
-Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
-  const std::vector<Pin> pins = choices.pinned();
-  Selected selected;
-  std::vector<ProposedVariant> copies;
-  VariantTimes withoutPins;
-  std::vector<select::Problem> problems = this->problems(proposed), unpinned;
-  if (!pins.empty()) {
-    checkPins(problems, pins);
-    if (pins.size() > 1) copies = copy(proposed), unpinned = problems;
-    withoutPins = timesWithoutPins(proposed, problems);
-  }
-  const bool isMemoryShort = choices.maxMemoryBytes().has_value();  // then every variant matters
-  selected = selectAll(std::move(proposed), std::move(problems), pins, isMemoryShort ? VariantTimes() : withoutPins);
-  selected.branches = choices.branchesAsked();
-  if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
-  else chooseParts(*this, selected);
-  for (size_t index = 0; index < pins.size(); ++index) {
-    std::vector<Pin> others = pins;
-    others.erase(others.begin() + long(index));
-    const double without = others.empty() ? std::ranges::min(std::views::values(withoutPins))
-                                          : selectAll(copy(copies), unpinned, others, withoutPins).best().selection.best().seconds;
-    selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order),
-                             .seconds = selected.best().selection.best().seconds - without});
-  }
-  return selected;
 }
 
 std::string Compilation::materialized(const SelectedVariant &variant, const select::Plan &path) const {

@@ -1,5 +1,5 @@
 // The decisions of one compilation, from a model description to the best path of the best variant: import, the proposing
-// passes, selection. Emission and build follow in Emission.h. This and its .cpp are the only files of the driver that know
+// passes, selection. Emission and build follow in Emission.h. This and its two .cpp (Compilation, Decisions) are the only files of the driver that know
 // MLIR, beside Diagnostics.
 #pragma once
 
@@ -10,9 +10,11 @@
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/Phase.h"
+#include "tools/driver/VariantFile.h"
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +32,7 @@ struct ProposedVariant {
   std::vector<FusionRecord> norms = {};             ///< attempts to decompose norms, likewise
   std::vector<std::string> notes = {};              ///< what was rewritten in every variant
   Dataflow counted = {};                            ///< the ops as they are accounted for: before rewrites that the paper does not have
+  int64_t leftOut = 0;                              ///< variants that the memory of the search did not admit
   std::set<std::pair<int, int>> forced, forbidden;  ///< ops of this graph that --fuse and --no-fuse name
   std::string name() const;                         ///< rewrites joined by '+'; "unchanged" for none
 };
@@ -58,6 +61,7 @@ struct PinRegret {
 /// A variant that has no plan under the given choices, and why.
 struct DroppedVariant {
   std::string name, reason;
+  bool lacksPinned = false;  ///< a tensor that --pin names
 };
 
 /// A plan that was timed as a whole (compile --measure).
@@ -89,6 +93,9 @@ struct Selected {
   std::vector<SelectedVariant> variants;   ///< by predicted time, best first; ties in the order of proposal
   std::vector<DroppedVariant> dropped;
   VariantTimes skipped;                    ///< variants that were not searched, none of their plans with pins being as fast: what they take without
+  std::vector<std::string> memoryCuts;     ///< what --search-memory left out; then the plan is the best found
+  double plannedSeconds = 0;               ///< of the chosen plan, all its chunks: the total that every command says
+  std::vector<Pin> asked;                  ///< pins, which the chosen plan honours
   std::vector<PinRegret> pins;
   std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
   double lowerBound = 0;                   ///< seconds that no plan of any variant beats, those dropped for their memory among them
@@ -115,6 +122,13 @@ public:
   /// A file may hold several variants (VariantFile.h): all are kept when `first` takes several, else --variant must name one.
   /// With --train the backward pass is appended, where `first` and `last` hold the phase between them.
   void import(Phase first = Phase::import, Phase last = Phase::build);
+  /// The graphs of one or several variants from their texts, in place of import(); `first`: with which phase to go on.
+  void importTexts(const std::vector<VariantText> &texts, Phase first);
+  /// What was imported, and differentiated where that was asked for.
+  std::vector<std::pair<std::vector<std::string>, std::string>> importedTexts() const;
+  /// The phase with which to go on from these texts.
+  Phase resumesAt() const { return std::max(firstPhase, Phase::algebra); }
+  bool importedOneOfSeveral() const { return isVariantChosen; }
   const models::Description &description() const { return described; }
   mlir::ModuleOp graph() const { return *imported.front().module; }
 
@@ -125,11 +139,15 @@ public:
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
   /// The selection problems of variants, without pins.
   std::vector<select::Problem> problems(const std::vector<ProposedVariant> &proposed) const;
-  /// Selects in every variant and orders them.
+  /// Selects in every variant, orders them, and decides what lies outside of the shortest path: chunks and memory. With the price of each --pin.
+  /// Throws Error(unsupported) for a pin that no plan honours, saying why and what could be pinned instead.
   Selected select(std::vector<ProposedVariant> proposed) const;
+  /// What select() would choose with these pins in place of --pin, without their prices.
+  Selected decide(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const;
   /// The graph with the chosen regions, layouts and configurations.
   std::string materialized(const SelectedVariant &variant, const select::Plan &path) const;
 
+  bool variantHasTensor(const ProposedVariant &variant, const std::string &name) const;
   /// What a variant computes and moves, as plain data.
   Account account(const ProposedVariant &variant) const;
 
@@ -142,6 +160,8 @@ public:
   std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }
   int alternatives() const { return choices.alternatives; }
   const ChoiceFlags &choiceFlags() const { return choices; }
+  const ModelFlags &model() const { return modelFlags; }
+  const TargetFlags &target() const { return targetFlags; }
 
   /// A graph in its text form.
   static std::string print(mlir::ModuleOp module);
@@ -153,18 +173,34 @@ private:
   /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are none.
   void markTf32();
   void importVariants(Phase first);
+  void importText(const VariantText &variant);
   void differentiateImported();
   void noteBytes(Phase phase);
-  std::vector<ProposedVariant> rewriteOne(const Variant &variant, Phase first, Phase last) const;
-  FuseOptions fuseOptions(ProposedVariant &variant, std::vector<std::string> &missing) const;
+  std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked, Phase first, Phase last) const;
+  FuseOptions fuseOptions(ProposedVariant &variant, size_t variants, std::vector<std::string> &missing) const;
+  select::Problem problemOf(const ProposedVariant &variant) const;
+  // Decisions.cpp
   std::string adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const;
+  void checkPins(const std::vector<select::Problem> &problems, const std::vector<Pin> &pins) const;
+  /// Of all variants that the graph has, whatever the flags leave of them, without candidates; for messages.
+  std::vector<select::Problem> everyProblem() const;
   /// `problems`: of the variants, without pins.
   Selected selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
                      const VariantTimes &withoutPins) const;
-  VariantTimes timesWithoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const;
+  Selected decideAmong(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
+                       const VariantTimes &withoutPins) const;
+  void decideMemory(Selected &selected) const;
+  /// What the variants and the chosen plan take without pins.
+  struct WithoutPins {
+    VariantTimes times;
+    double seconds = 0;
+  };
+  WithoutPins withoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const;
 
   ModelFlags modelFlags;
   ChoiceFlags choices;
+  SearchMemory memory;
+  TargetFlags targetFlags;
   std::unique_ptr<CostModel> prices;
   std::string pricesKey;  ///< equal for equal prices
   std::function<std::string(const Kernel &)> epilogueRefusal, prologueRefusal;  ///< of the target's families; see FuseOptions

@@ -72,6 +72,19 @@ void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &em
   for (const Parameter &parameter : emitted.parameters) entry.parameters.push_back(planParameter(parameter, entry, kernel));
 }
 
+/// The text of a kernel. Refusals are of its canonical form, which has no name; here they get that of the plan.
+codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &configuration, const std::string &architecture,
+                                 const codegen::Provenance &provenance) {
+  try {
+    return codegen::emit(kernel, configuration, architecture, provenance);
+  } catch (const Error &error) {
+    const std::string canonical = "kernel 'kernel'";
+    std::string text = error.what();
+    if (const size_t at = text.find(canonical); at != std::string::npos) text.replace(at, canonical.size(), fmt::format("kernel '{}'", kernel.name));
+    throw Error(error.kind, text);
+  }
+}
+
 /// Key, library product and launch of a kernel; of one that has text, the text. Nothing of other kernels counts.
 std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture, const Kernel &named,
                                                    const codegen::Provenance &provenance) {
@@ -82,7 +95,7 @@ std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry, c
     removeText(entry);
     return std::nullopt;
   }
-  codegen::EmittedKernel kernel = codegen::emit(named, chosen.configuration, architecture, provenance);
+  codegen::EmittedKernel kernel = emitNamed(named, chosen.configuration, architecture, provenance);
   describeLaunch(entry, kernel, chosen.kernel);
   return kernel;
 }

@@ -5,6 +5,7 @@
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanFacts.h"
+#include "tools/driver/PlanFigures.h"
 
 #include <fmt/format.h>
 
@@ -175,6 +176,7 @@ json summaryJson(const Plan &plan, const json &report, const BuildSummary &build
           {"measuredSeconds", plan.measurement ? json(plan.measurement->seconds) : json()},
           {"graph", graphJson(plan)},
           {"workspaceBytes", plan.workspaceBytes},
+          {"plan", planFigures(plan)},
           {"summary", headJson(plan, report)},
           {"unfusedSeconds", loss ? loss->seconds : 0},
           {"warnings", warningsOf(plan, report)},

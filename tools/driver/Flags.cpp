@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "runtime/MachineMemory.h"
 
 #include <charconv>
 #include <cmath>
@@ -140,6 +141,9 @@ void ChoiceFlags::declare(CLI::App &command) {
       ->type_name("TENSOR=LAYOUT");
   command.add_flag("--free", free, "arguments and results may take any layout");
   command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in parts")->type_name("SIZE");
+  command.add_option("--search-memory", searchMemory, "most bytes that the search itself may take, e.g. 2G; where that is too little it ends with the best "
+                                                      "plan found, and says so; default: half of this machine's memory")
+      ->type_name("SIZE");
   parts = 0;
   command.add_option("--branches", branches, "kernels that do not wait for each other run at once, on branches of the CUDA graph: on, off, or auto: where "
                                              "--measure finds the plan faster with them");
@@ -185,6 +189,10 @@ std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
 std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
   if (maxMemory.empty()) return std::nullopt;
   return parseBytes(maxMemory, "--max-memory");
+}
+
+SearchMemory ChoiceFlags::memoryOfSearch() const {
+  return SearchMemory(searchMemory.empty() ? runtime::machineMemoryBytes() / 2 : parseBytes(searchMemory, "--search-memory"));
 }
 
 void TargetFlags::declare(CLI::App &command, bool builds) {

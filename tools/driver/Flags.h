@@ -4,6 +4,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/SearchMemory.h"
 #include "tools/driver/Phase.h"
 
 #include <CLI/CLI.hpp>
@@ -77,6 +78,7 @@ struct ChoiceFlags {
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
   std::string maxMemory;
+  std::string searchMemory;  ///< empty: half of the machine's
   int parts = 1;  ///< 0: chosen (PartsChoice.h)
   std::string branches = "auto";
   int alternatives = 8;
@@ -88,6 +90,7 @@ struct ChoiceFlags {
   std::vector<OpPair> notFused() const;
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
+  SearchMemory memoryOfSearch() const;
   /// --branches on; auto leaves it to measuring, and is off without.
   bool branchesAsked() const { return branches == "on"; }
   bool branchesOpen() const { return branches == "auto"; }

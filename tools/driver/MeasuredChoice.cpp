@@ -151,6 +151,7 @@ void chooseByMeasuring(const Compilation &compilation, Selected &selected, const
   selected.chosen = kept.variant;
   selected.chosenPath = kept.path;
   selected.parts = kept.parts;
+  selected.plannedSeconds = kept.sumSeconds;
   if (!compilation.choiceFlags().branchesOpen() || !mayBranch(compilation, selected.best(), kept)) return;
   std::vector<RankedPath> twins{kept, kept};
   twins.back().branches = true;

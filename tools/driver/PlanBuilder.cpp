@@ -199,7 +199,7 @@ private:
 
   ChosenKernel chosenKernel(const select::Step &step) const {
     ChosenKernel chosen{.kernel = {}, .configuration = step.configuration, .cost = step.cost, .proposedBy = {},
-                        .graphOps = {}, .entryPoint = problem.entryPoints[size_t(step.entry)]};
+                        .graphOps = {}, .entryPoint = problem.entryPoints[size_t(step.entry)], .step = int(&step - path.steps.data())};
     if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);

@@ -19,6 +19,7 @@ struct ChosenKernel {
   std::string proposedBy;    ///< "fuse: producer-consumer"; empty for a transpose
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
   std::string entryPoint = "forward";
+  int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
 };
 
 struct Parts;

@@ -1,6 +1,7 @@
 // Plans with their provenance; see Planning.h.
 #include "tools/driver/Planning.h"
 
+#include "tools/driver/Pins.h"
 #include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
@@ -41,10 +42,31 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
 PlannedKernels chosenPlan(const Compilation &compilation, const Selected &selected) {
   PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
   planned.plan.lowerBoundSeconds = selected.lowerBound;
-  for (const PinRegret &pin : selected.pins)
-    if (std::ranges::find(planned.plan.tensors, pin.tensor, &runtime::PlanTensor::logical) == planned.plan.tensors.end())
-      planned.plan.notes.push_back(fmt::format("--pin {}={} changes nothing: it lives inside one kernel and is never stored", pin.tensor, pin.layout));
+  checkHonoured(planned.plan, selected.asked);
+  if (const std::string line = memoryLine(selected); !line.empty()) planned.plan.notes.push_back(line);
   return planned;
+}
+
+std::string memoryLine(const Selected &selected) {
+  const std::vector<std::string> &cuts = selected.memoryCuts;
+  if (cuts.empty()) return "";
+  return fmt::format("the search reached its memory (--search-memory) and ended with the best plan found: {}{}", cuts.front(),
+                     cuts.size() > 1 ? fmt::format("; and {} more cuts", cuts.size() - 1) : "");
+}
+
+double secondsOf(const Selected &selected, const SelectedVariant &variant, const runtime::Plan &plan) {
+  if (&variant == &selected.best()) return plan.predictedSeconds;
+  return variant.fitted ? variant.fitted->seconds : variant.selection.best().seconds;
+}
+
+std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned, const select::Plan &path) {
+  std::vector<PlannedStep> steps(path.steps.size());
+  for (const ChosenKernel &kernel : planned.kernels) {
+    PlannedStep &step = steps[size_t(kernel.step)];
+    step.seconds += kernel.cost.seconds;
+    ++step.chunks;
+  }
+  return steps;
 }
 
 }  // namespace weft::driver

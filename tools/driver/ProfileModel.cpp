@@ -44,12 +44,18 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
   return measuredCostModel(device, std::move(shipped), "shipped profile", target.strict);
 }
 
-std::string keyOfPrices(const TargetFlags &target, const CostModel &prices) {
+std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices) {
   runtime::Sha256 key;
   key.updateField(prices.description()).updateField(target.strict ? "strict" : "").updateField(target.noLibrary ? "no library" : "");
   for (const std::string &file : {target.profile, target.deviceName})
     if (std::error_code none; std::filesystem::is_regular_file(file, none)) key.updateField(runtime::readFile(file));
     else key.updateField(file);
+  return key.finish();
+}
+
+std::string keyOfPrices(const TargetFlags &target, const CostModel &prices) {
+  runtime::Sha256 key;
+  key.updateField(sourceOfPrices(target, prices));
   std::error_code none;
   const std::filesystem::path program = "/proc/self/exe";
   key.updateField(fmt::format("{} {}", std::filesystem::file_size(program, none), std::filesystem::last_write_time(program, none).time_since_epoch().count()));

@@ -16,6 +16,9 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target);
 /// Names everything that the prices depend on: the profile's bytes, the device's file, and this program.
 std::string keyOfPrices(const TargetFlags &target, const CostModel &prices);
 
+/// The same without the program: equal for equal rows, in any build.
+std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices);
+
 /// The rows that ship for a device; empty if there are none.
 Profile shippedProfile(const std::string &device);
 

@@ -4,6 +4,9 @@
 #include "passes/account/Stages.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
+#include "tools/driver/PlanFigures.h"
+#include "tools/driver/Planning.h"
+#include "tools/driver/Request.h"
 #include "tools/driver/Roofline.h"
 
 #include <fmt/format.h>
@@ -57,13 +60,13 @@ json statisticsReport(const select::Statistics &statistics) {
           {"modelledTransposes", statistics.modelledTransposes}};
 }
 
-json variantsReport(const Selected &selected) {
+json variantsReport(const Selected &selected, const runtime::Plan &plan) {
   json list = json::array();
   for (const SelectedVariant &variant : selected.variants)
     list.push_back({{"name", variant.proposed.name()},
                     {"rewrites", variant.proposed.rewrites},
                     {"chosen", &variant == &selected.best()},
-                    {"seconds", variant.fitted ? variant.fitted->seconds : variant.selection.best().seconds},
+                    {"seconds", secondsOf(selected, variant, plan)},
                     {"lowerBound", variant.selection.best().lowerBound},
                     {"statistics", statisticsReport(variant.selection.statistics())}});
   for (const DroppedVariant &variant : selected.dropped)
@@ -134,7 +137,7 @@ json fusionPricesReport(const select::Selection &selection, const select::Plan &
     } else {
       json own = stepsBeside(problem, chosen, *other), others = stepsBeside(problem, *other, chosen);
       if (std::max(own.size(), others.size()) > mostSteps) own = others = json::array();
-      list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - selection.best().seconds)},
+      list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - chosen.seconds)},
                       {"steps", std::move(own)}, {"otherSteps", std::move(others)}});
     }
   }
@@ -311,7 +314,8 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
   json report = {{"model", modelReport(compilation)},
-                 {"variants", variantsReport(selected)},
+                 {"plan", planFigures(planned.plan)},
+                 {"variants", variantsReport(selected, planned.plan)},
                  {"lowerBound", selected.lowerBound},
                  {"rooflineSeconds", rooflineSeconds(best.selection.problem(), compilation.costModel().device())},
                  {"stages", stagesReport(compilation.account(best.proposed).flow, planned)},
@@ -329,7 +333,9 @@ json makeReport(const Compilation &compilation, const Selected &selected, const 
                  {"freeWorkspace", selected.freeWorkspaceBytes},
                  {"movement", movementReport(compilation, best, planned)},
                  {"memory", memoryReport(planned.plan)},
-                 {"kernelOps", kernelOpsReport(planned)}};
+                 {"kernelOps", kernelOpsReport(planned)},
+                 {"searchMemory", {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}},
+                 {"request", requestReport(compilation)}};
   if (json norms = normsReport(selected, compilation.costModel().device()); !norms["attempts"].empty()) report["norms"] = std::move(norms);
   return report;
 }

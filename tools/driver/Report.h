@@ -12,8 +12,9 @@
 
 namespace weft::driver {
 
-/// Members: model, variants, rooflineSeconds, stages, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, generated,
-/// kernelOps.
+/// Members: model, plan (PlanFigures.h), variants, rooflineSeconds, stages, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans,
+/// parts, movement, kernelOps, request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen variant, whose kernels are whole; what
+/// compiling with other flags gives, chunks and all, is decided when it is asked for (LayoutPredictions.h).
 nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned);
 
 /// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of thousands.

@@ -7,6 +7,7 @@
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
+#include "tools/driver/PlanFigures.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
@@ -185,6 +186,7 @@ int emitAgain(EmitRequest request, bool json) {
   }
   if (!sameLaunches(before.plan, planned.plan)) planned.plan.measurement.reset();
   after.plan = std::move(planned.plan);
+  if (after.report.contains("plan")) after.report["plan"] = planFigures(after.plan);
   after.graph = std::move(replanned.graph);
   after.headers.merge(headerFiles(emitted));
   after.sources = std::move(emitted.sources);

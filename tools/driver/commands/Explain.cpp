@@ -64,7 +64,7 @@ Explanation explain(const ExplainFlags &flags) {
   if (flags.cacheMiss) return explainCache(artifact, folder, flags.kernel);
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);
-  if (!flags.layout.empty()) return explainLayout(artifact, flags.layout);
+  if (!flags.layout.empty()) return explainLayout(artifact, flags.layout, flags.target.profile);
   if (flags.distributions) {
     TargetFlags target = flags.target;
     target.deviceName = artifact.plan.device;

@@ -23,7 +23,8 @@ struct KernelsView {
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view);
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name);
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair);
-Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor);
+/// Chooses anew for every layout of the tensor, as compile does. `profile`: other prices than the plan's; empty: its own.
+Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor, const std::string &profile);
 /// Operators with what they compute and move, shares of the classes, bytes before and after each phase. `movement`: that member of
 /// report.json, or accountReport() of a graph that nothing was selected for; then there is no plan.
 Explanation explainMovement(const nlohmann::json &movement, const runtime::Plan *plan);

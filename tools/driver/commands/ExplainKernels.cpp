@@ -8,6 +8,7 @@
 #include "tools/driver/FirstLines.h"
 #include "tools/driver/MemoryReport.h"
 #include "tools/driver/PlanFacts.h"
+#include "tools/driver/PlanFigures.h"
 #include "tools/driver/PlanParts.h"
 #include "tools/driver/commands/Explain.h"
 
@@ -366,7 +367,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
   text += view.all ? details(artifact) : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, runners-up); --kernel, --fusion, --layout: one in full\n";
   return {.text = text,
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
-                   {"seconds", plan.predictedSeconds}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
+                   {"seconds", plan.predictedSeconds}, {"plan", planFigures(plan)}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"rooflineSeconds", report.value("rooflineSeconds", 0.0)}, {"facts", factsOf(plan, report)}, {"warnings", warningsOf(plan, report)},
                    {"folded", foldedReport(plan)}, {"summary", headJson(plan, report)},
                    {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},

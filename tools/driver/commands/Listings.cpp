@@ -4,6 +4,7 @@
 #include "passes/configure/Family.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanFacts.h"
+#include "tools/driver/Planning.h"
 #include "tools/driver/VariantFile.h"
 
 #include <fmt/format.h>
@@ -122,8 +123,9 @@ std::string evidenceOf(const select::Statistics &total) {
 
 std::string proof(const Selected &selected) {
   const select::Statistics &statistics = selected.best().selection.statistics();
-  const double dearer = selected.path().seconds / selected.best().selection.best().seconds - 1;
-  if (dearer > 0) return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory", 100 * dearer);
+  if (!selected.memoryCuts.empty()) return "; what was left out for want of memory may be faster";
+  const double dearer = selected.plannedSeconds / selected.best().selection.best().seconds - 1;
+  if (selected.parts > 1 || selected.path().seconds > selected.best().selection.best().seconds) return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory", 100 * dearer);
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
   return fmt::format("; no plan of its variant is more than {:.2f}% faster", 100 * statistics.mostGain);
 }
@@ -132,13 +134,19 @@ std::string proof(const Selected &selected) {
 
 std::string selectionLines(const Selected &selected) {
   const select::Statistics total = sumOf(selected.variants);
-  const double seconds = selected.path().seconds;
+  const double seconds = selected.plannedSeconds;
   std::string text;
-  for (const DroppedVariant &variant : selected.dropped) text += fmt::format("! variant {} has no plan: {}\n", variant.name, variant.reason);
+  std::vector<std::string> lacking;
+  for (const DroppedVariant &variant : selected.dropped)
+    if (variant.lacksPinned) lacking.push_back(variant.name);
+    else text += fmt::format("! variant {} has no plan: {}\n", variant.name, variant.reason);
+  if (!lacking.empty()) text += fmt::format("{} variants lack a tensor that --pin wants stored: {}\n", lacking.size(), fmt::join(lacking, ", "));
+  if (const std::string line = memoryLine(selected); !line.empty()) text += line + "\n";
   if (!selected.skipped.empty())
     text += fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n", selected.skipped.size());
   text += fmt::format("plan {} kernel by kernel; best weft could choose {}, whole kernels, over what was offered in all variants, ratio {:.4f}\n",
-                      formatSeconds(seconds), formatSeconds(selected.lowerBound), selected.lowerBound > 0 ? seconds / selected.lowerBound : 1);
+                      formatSeconds(seconds), selected.lowerBound > 0 ? formatSeconds(selected.lowerBound) : "unknown",
+                      selected.lowerBound > 0 ? seconds / selected.lowerBound : 0);
   return text + evidenceOf(total) +
          fmt::format("{} variants, {} candidate kernels, {} states, selected in {}{}\n", selected.variants.size(), formatCount(total.kernels),
                      formatCount(total.states), formatSeconds(total.seconds), proof(selected));

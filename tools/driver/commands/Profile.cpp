@@ -156,6 +156,7 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
   const std::vector<select::Problem> problems = compilation.problems(compilation.propose(Phase::import));
   select::Options selection;
   selection.free = flags.choices.free;
+  selection.searchBytes = flags.choices.memoryOfSearch().bytesOfSearch(problems.size());
   return profileSpace(problems, selection, compilation.costModel(), flags.space);
 }
 

@@ -2,12 +2,15 @@
 #include "kernel/Error.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PlanFigures.h"
+#include "tools/driver/Planning.h"
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Listings.h"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 namespace weft::driver {
@@ -23,77 +26,111 @@ struct SelectFlags {
   std::string dot, output;
 };
 
-nlohmann::json planJson(const select::Selection &selection, const select::Plan &plan) {
+/// What is printed: the chosen plan as compile writes it, and what it was chosen among.
+struct Answer {
+  const Compilation &compilation;
+  const Selected &selected;
+  PlannedKernels planned = chosenPlan(compilation, selected);
+  std::vector<PlannedStep> steps = plannedSteps(planned, selected.path());
+};
+
+nlohmann::json stepsJson(const select::Problem &problem, const select::Plan &plan, const std::vector<PlannedStep> *planned) {
   nlohmann::json steps = nlohmann::json::array();
-  for (const select::Step &step : plan.steps)
-    steps.push_back({{"step", printStep(selection.problem(), step)}, {"seconds", step.cost.seconds},
+  for (size_t index = 0; index < plan.steps.size(); ++index) {
+    const select::Step &step = plan.steps[index];
+    steps.push_back({{"step", printStep(problem, step)}, {"seconds", planned ? (*planned)[index].seconds : step.cost.seconds},
+                     {"chunks", planned ? (*planned)[index].chunks : 1},
                      {"measured", step.cost.measured}, {"bound", nameOf(step.cost.bound)},
                      {"runnerUp", step.runnerUp}, {"runnerUpLoss", step.runnerUpLoss}});
-  return {{"seconds", plan.seconds}, {"lowerBound", plan.lowerBound},
-          {"peakTemporaryBytes", plan.peakTemporaryBytes}, {"steps", steps}};
+  }
+  return steps;
 }
 
-double secondsOf(const SelectedVariant &variant) { return variant.fitted ? variant.fitted->seconds : variant.path().seconds; }
+nlohmann::json pathJson(const select::Selection &selection, const select::Plan &plan) {
+  return {{"seconds", plan.seconds}, {"lowerBound", plan.lowerBound},
+          {"peakTemporaryBytes", plan.peakTemporaryBytes}, {"steps", stepsJson(selection.problem(), plan, nullptr)}};
+}
 
-nlohmann::json toJson(const Selected &selected, int alternatives) {
+nlohmann::json toJson(const Answer &answer, int alternatives) {
+  const Selected &selected = answer.selected;
   nlohmann::json list = nlohmann::json::array();
   for (const SelectedVariant &variant : selected.variants) {
-    nlohmann::json object = planJson(variant.selection, variant.path());
+    const bool isChosen = &variant == &selected.best();
+    nlohmann::json object = pathJson(variant.selection, isChosen ? selected.path() : variant.path());
     object["name"] = variant.proposed.name();
-    object["planSeconds"] = secondsOf(variant);  // in as many chunks as its plan would have
-    object["loss"] = secondsOf(variant) - secondsOf(selected.best());
+    object["chosen"] = isChosen;
+    object["seconds"] = secondsOf(selected, variant, answer.planned.plan);
+    object["planSeconds"] = object["seconds"];  // in as many chunks as its plan would have
+    object["loss"] = secondsOf(selected, variant, answer.planned.plan) - answer.planned.plan.predictedSeconds;
+    if (isChosen) object["steps"] = stepsJson(variant.selection.problem(), selected.path(), &answer.steps);
     list.push_back(object);
   }
   nlohmann::json rivals = nlohmann::json::array();
   for (const select::Plan &plan : selected.best().selection.kBest(alternatives)) {
-    rivals.push_back(planJson(selected.best().selection, plan));
+    rivals.push_back(pathJson(selected.best().selection, plan));
     rivals.back()["loss"] = plan.seconds - rivals.front()["seconds"].get<double>();
   }
   nlohmann::json pins = nlohmann::json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"variants", list}, {"lowerBound", selected.lowerBound}, {"alternatives", rivals}, {"pins", pins}};
+  return {{"plan", planFigures(answer.planned.plan)}, {"variants", list}, {"lowerBound", selected.lowerBound}, {"searchMemory", {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}}, {"alternatives", rivals}, {"pins", pins}};
 }
 
-std::string variantsTable(const Selected &selected) {
+std::string variantsTable(const Answer &answer) {
   Table table({{"variant", left}, {"time", right}, {"loss", right}, {"lower bound", right}, {"configurations", right},
                {"states", right}, {"edges", right}});
-  const double best = secondsOf(selected.best());
+  const Selected &selected = answer.selected;
+  const double best = answer.planned.plan.predictedSeconds;
   for (const SelectedVariant &variant : selected.variants) {
-    const select::Plan &plan = variant.path();
+    const bool isChosen = &variant == &selected.best();
     const select::Statistics &statistics = variant.selection.statistics();
-    const double seconds = secondsOf(variant);
-    const bool isInParts = variant.fitted && variant.fitted->parts > 1;
-    table.addRow({variant.proposed.name() + (isInParts ? fmt::format(", {} parts", variant.fitted->parts) : ""), formatSeconds(seconds),
-                  "+" + formatSeconds(seconds - best),
-                  formatSeconds(plan.lowerBound), formatCount(statistics.configurations), formatCount(statistics.states),
+    const double seconds = secondsOf(selected, variant, answer.planned.plan);
+    const int chunks = isChosen ? chunkCount(answer.planned.plan) : variant.fitted ? variant.fitted->parts : 1;
+    table.addRow({variant.proposed.name() + (chunks > 1 ? fmt::format(", {} chunks", chunks) : "") + (isChosen ? " *" : ""), formatSeconds(seconds),
+                  (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
+                  formatSeconds(variant.path().lowerBound), formatCount(statistics.configurations), formatCount(statistics.states),
                   formatCount(statistics.edges)});
   }
   return table.print();
 }
 
-std::string stepsTable(const select::Selection &selection, const select::Plan &path) {
-  Table table({{"time", right}, {"step", Table::Align::text}, {"runner-up", Table::Align::text}});
-  for (const select::Step &step : path.steps)
-    table.addRow({formatSeconds(step.cost.seconds), printStep(selection.problem(), step),
+std::string stepsTable(const Answer &answer) {
+  Table table({{"time", right}, {"chunks", right}, {"step", Table::Align::text}, {"runner-up", Table::Align::text}});
+  const select::Plan &path = answer.selected.path();
+  for (size_t index = 0; index < path.steps.size(); ++index) {
+    const select::Step &step = path.steps[index];
+    table.addRow({formatSeconds(answer.steps[index].seconds), answer.steps[index].chunks > 1 ? std::to_string(answer.steps[index].chunks) : "",
+                  printStep(answer.selected.best().selection.problem(), step),
                   step.runnerUpLoss == 0 ? step.runnerUp  // ties, or none
                                          : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
+  }
   return table.print();
 }
 
-std::string text(const Selected &selected, int alternatives) {
+std::string text(const Answer &answer, int alternatives) {
+  const Selected &selected = answer.selected;
   const select::Selection &selection = selected.best().selection;
-  std::string result = variantsTable(selected) + "\n" + stepsTable(selection, selected.path()) + "\n";
+  std::string result = variantsTable(answer) + "\n" + stepsTable(answer) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
   for (const std::string &note : selection.statistics().notes) result += note + "\n";
   const std::vector<select::Plan> plans = selection.kBest(alternatives);
-  result += fmt::format("{} best plans of {}: ", plans.size(), selected.best().proposed.name());
+  result += fmt::format("{} best paths of {}, their kernels whole: ", plans.size(), selected.best().proposed.name());
   for (size_t index = 0; index < plans.size(); ++index)
     result += (index ? ", +" : "") + formatSeconds(index ? plans[index].seconds - plans[0].seconds : plans[0].seconds);
   result += "\n";
   for (const PinRegret &pin : selected.pins)
     result += fmt::format("pin {}={} costs {}\n", pin.tensor, pin.layout, formatSeconds(pin.seconds));
+  result += fmt::format("total {} of variant {}, {} chunks, workspace {}\n", formatSeconds(answer.planned.plan.predictedSeconds), answer.planned.plan.variant,
+                        chunkCount(answer.planned.plan), formatBytes(answer.planned.plan.workspaceBytes));
   return result + selectionLines(selected);
+}
+
+std::string drawing(const Answer &answer) {
+  const runtime::Plan &plan = answer.planned.plan;
+  select::DrawnPlan drawn{.path = &answer.selected.path(), .steps = {}, .seconds = plan.predictedSeconds,
+                          .title = fmt::format("{} chunks, workspace {} bytes", chunkCount(plan), plan.workspaceBytes)};
+  for (const PlannedStep &step : answer.steps) drawn.steps.push_back({.seconds = step.seconds, .chunks = step.chunks});
+  return answer.selected.best().selection.dot(drawn);
 }
 
 int run(const SelectFlags &flags, bool json) {
@@ -103,13 +140,14 @@ int run(const SelectFlags &flags, bool json) {
     throw Error::badInput("--start-from {}: lies after select", flags.startFrom);
   compilation.import(first);
   const Selected selected = compilation.select(compilation.propose(first));
+  const Answer answer{.compilation = compilation, .selected = selected};
   if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(selected.best(), selected.path()));
   if (!flags.dot.empty()) {
-    writeFile(flags.dot, selected.best().selection.dot());
+    writeFile(flags.dot, drawing(answer));
     if (flags.dot == "-") return 0;
   }
-  if (json) printResult(toJson(selected, flags.choices.alternatives));
-  else printResult(text(selected, flags.choices.alternatives));
+  if (json) printResult(toJson(answer, flags.choices.alternatives));
+  else printResult(text(answer, flags.choices.alternatives));
   return 0;
 }
 

@@ -1,0 +1,26 @@
+// What compiling with `--pin T=LAYOUT` would give, for every layout of a tensor: decided as compile decides it, with variants, chunks and the limit
+// of memory, not read off the selection graph of one variant.
+#pragma once
+
+#include "tools/driver/Compilation.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+struct LayoutPrediction {
+  std::string layout;  ///< "hbjk", as --pin takes it
+  std::string variant;
+  int chunks = 1;      ///< in which the largest temporary is computed
+  double seconds = 0;  ///< Plan::predictedSeconds
+  int64_t workspaceBytes = 0;
+  std::string refusal = {};  ///< why no plan has it; empty where one has
+};
+
+/// Fastest first, refused ones last. Layouts are those that the best plan which stores the tensor was chosen from, and `own`, in which it lies now.
+/// Throws as Compilation::decide() where no plan stores the tensor. `proposed`: of the compilation.
+std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const std::string &tensor,
+                                             const std::vector<std::string> &own);
+
+}  // namespace weft::driver

@@ -1,0 +1,16 @@
+// The figures of a plan that every command says alike: select, compile, explain, report.json. No MLIR.
+#pragma once
+
+#include "runtime/Artifact.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft::driver {
+
+/// In how many chunks the largest temporary is computed; 1: as a whole.
+int chunkCount(const runtime::Plan &plan);
+
+/// Members: variant, seconds (of all kernels, chunks too), graphSeconds (as one graph), workspaceBytes, chunks, kernels (names, in their order).
+nlohmann::json planFigures(const runtime::Plan &plan);
+
+}  // namespace weft::driver

@@ -1,0 +1,101 @@
+// Requests to JSON and back; see Request.h.
+#include "tools/driver/Request.h"
+
+#include "kernel/Error.h"
+#include "tools/driver/ProfileModel.h"
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+
+/// Of the model's flags those that rewriting still reads: the graph has all others in it.
+json toJson(const ModelFlags &flags) {
+  return {{"train", flags.train}, {"optimizer", flags.optimizer}, {"recompute", flags.recompute}};
+}
+
+ModelFlags modelFrom(const json &object) {
+  ModelFlags flags;
+  flags.model = "report.json.mlir";  // how messages call it
+  object.at("train").get_to(flags.train);
+  object.at("optimizer").get_to(flags.optimizer);
+  object.at("recompute").get_to(flags.recompute);
+  return flags;
+}
+
+json toJson(const ChoiceFlags &flags) {
+  return {{"attention", flags.attention}, {"norms", flags.norms},         {"stacking", flags.stacking}, {"fuseRules", flags.fuseRules},
+          {"softmax", flags.softmax},     {"variant", flags.variant},     {"fuse", flags.fuse},         {"noFuse", flags.noFuse},
+          {"pins", flags.pins},           {"free", flags.free},           {"maxMemory", flags.maxMemory}, {"parts", flags.parts},
+          {"branches", flags.branches},   {"alternatives", flags.alternatives}, {"searchMemory", flags.searchMemory}};
+}
+
+ChoiceFlags choicesFrom(const json &object) {
+  ChoiceFlags flags;
+  object.at("attention").get_to(flags.attention);
+  object.at("norms").get_to(flags.norms);
+  object.at("stacking").get_to(flags.stacking);
+  object.at("fuseRules").get_to(flags.fuseRules);
+  object.at("softmax").get_to(flags.softmax);
+  object.at("variant").get_to(flags.variant);
+  object.at("fuse").get_to(flags.fuse);
+  object.at("noFuse").get_to(flags.noFuse);
+  object.at("pins").get_to(flags.pins);
+  object.at("free").get_to(flags.free);
+  object.at("maxMemory").get_to(flags.maxMemory);
+  object.at("parts").get_to(flags.parts);
+  object.at("branches").get_to(flags.branches);
+  object.at("alternatives").get_to(flags.alternatives);
+  object.at("searchMemory").get_to(flags.searchMemory);
+  return flags;
+}
+
+json toJson(const TargetFlags &flags) {
+  return {{"device", flags.deviceName}, {"target", flags.target}, {"profile", flags.profile}, {"strict", flags.strict}, {"noLibrary", flags.noLibrary}};
+}
+
+TargetFlags targetFrom(const json &object) {
+  TargetFlags flags;
+  object.at("device").get_to(flags.deviceName);
+  object.at("target").get_to(flags.target);
+  object.at("profile").get_to(flags.profile);
+  object.at("strict").get_to(flags.strict);
+  object.at("noLibrary").get_to(flags.noLibrary);
+  return flags;
+}
+
+}  // namespace
+
+json requestReport(const Compilation &compilation) {
+  json graphs = json::array();
+  for (const auto &[rewrites, text] : compilation.importedTexts()) graphs.push_back({{"rewrites", rewrites}, {"text", text}});
+  ChoiceFlags choices = compilation.choiceFlags();
+  if (compilation.importedOneOfSeveral()) choices.variant.clear();  // it names one of the file's, the only one here
+  return {{"first", nameOf(compilation.resumesAt())},
+          {"graphs", std::move(graphs)},
+          {"model", toJson(compilation.model())},
+          {"choices", toJson(choices)},
+          {"target", toJson(compilation.target())},
+          {"prices", sourceOfPrices(compilation.target(), compilation.costModel())}};
+}
+
+ReopenedRequest reopen(const json &report, const std::string &profile) {
+  if (!report.contains("request"))
+    throw Error::badInput("report.json says not what the plan was asked from ('request'): it is of an older weft; compile the model again");
+  try {
+    const json &request = report.at("request");
+    TargetFlags target = targetFrom(request.at("target"));
+    if (!profile.empty()) target.profile = profile;
+    std::vector<VariantText> graphs;
+    for (const json &graph : request.at("graphs")) graphs.push_back({.rewrites = graph.at("rewrites"), .text = graph.at("text")});
+    ReopenedRequest reopened{.compilation = std::make_unique<Compilation>(modelFrom(request.at("model")), choicesFrom(request.at("choices")), target),
+                             .first = parsePhase(request.at("first"))};
+    reopened.compilation->importTexts(graphs, reopened.first);
+    reopened.haveSamePrices = sourceOfPrices(target, reopened.compilation->costModel()) == request.at("prices");
+    return reopened;
+  } catch (const json::exception &error) {
+    throw Error::badInput("report.json: request: {}", error.what());
+  }
+}
+
+}  // namespace weft::driver
