@@ -77,14 +77,15 @@ std::string pricesLine(const Plan &plan, size_t columns) {
   return labelled("prices", fmt::format("{} of {} kernels measured ({}){}", evidence.measured, evidence.launched, sourceOfPrices(plan), verified), columns);
 }
 
-std::string planLine(const Plan &plan, size_t columns) {
+std::string planLines(const Plan &plan, size_t columns) {
   const Evidence evidence = evidenceOf(plan);
   const auto transposes = std::ranges::count(plan.kernels, "transpose", &runtime::PlanKernel::family);
-  std::string text = fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es");
-  if (const std::string attention = attentionForm(plan); !attention.empty()) text += ", " + attention;
-  if (const int chunks = mostChunks(plan); chunks > 1) text += fmt::format(" in {} chunks", chunks);
-  if (transposes > 0) text += fmt::format(", {} transpose{}", transposes, transposes == 1 ? "" : "s");
-  return labelled("plan", text + fmt::format(", workspace {}", formatBytes(plan.workspaceBytes)), columns);
+  std::vector<std::string> items{fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
+  if (const std::string attention = attentionForm(plan); !attention.empty()) items.push_back(attention);
+  if (const int chunks = mostChunks(plan); chunks > 1) items.back() += fmt::format(" in {} chunks", chunks);
+  if (transposes > 0) items.push_back(fmt::format("{} transpose{}", transposes, transposes == 1 ? "" : "s"));
+  items.push_back(fmt::format("workspace {}", formatBytes(plan.workspaceBytes)));
+  return inTwoLines("plan", items, columns);
 }
 
 double secondsAsGraph(const Plan &plan) { return graphJson(plan)["seconds"]; }
@@ -130,7 +131,7 @@ size_t linesOf(const std::string &text) { return size_t(std::ranges::count(text,
 std::string headLines(const Plan &plan, const json &report, size_t columns) {
   const std::optional<Coverage> coverage = coverageOf(report);
   return modelLine(plan, report, columns) + shapeLines(plan, columns) + pricesLine(plan, columns) +
-         (coverage ? labelled("coverage", describe(*coverage), columns) : "") + planLine(plan, columns) + timeLines(plan, report, columns) +
+         (coverage ? labelled("coverage", describe(*coverage), columns) : "") + planLines(plan, columns) + timeLines(plan, report, columns) +
          whereLine(plan, report, columns);
 }
 

@@ -38,7 +38,8 @@ std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation, con
   if (!own.empty() && std::ranges::find(orders, own) == orders.end()) orders.push_back(own);
   std::vector<LayoutPrediction> predictions;
   for (std::vector<std::string> &order : orders) {
-    LayoutPrediction prediction{.layout = joined(order)};
+    LayoutPrediction prediction;
+    prediction.layout = joined(order);
     pins.back().order = std::move(order);
     try {
       const Selected selected = compilation.decide(proposed, pins);
