@@ -82,6 +82,20 @@ class Predictions(CommandTest):
             self.assertEqual(stored, {tuple(row['layout'])}, row)
         return rows
 
+    def test_the_layout_among_the_facts_has_the_price_that_compiling_gives(self):
+        """In chunks and whole; without a graph of selection that holds the number already."""
+        named = 0
+        for flags in (['bert-base'], ['bert-large', '--parts', '4'], [*TINY, '--profile', 'none'], LIMITED):
+            with self.subTest(flags):
+                self.weft('compile', *flags, '--stop-after', 'emit', '-o', 'out')
+                fact = self.weft('explain', 'out', '--json').json()['facts']['layout']
+                if not fact['other']: continue
+                named += 1
+                answer = self.weft('explain', 'out', '--layout', fact['tensor'], '--json').json()
+                row, = (row for row in answer['prices'] if row['layout'] == fact['other'])
+                self.assertEqual((row['loss'], row['workspaceBytes']), (fact['seconds'], fact['workspaceBytes']))
+        self.assertGreaterEqual(named, 2)
+
     def test_small(self):
         self.compare('score', *CORE, '--profile', 'none', least=3)
 

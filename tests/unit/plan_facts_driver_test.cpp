@@ -148,19 +148,38 @@ TEST_CASE("the loss not fused is what two kernels exchange, through views, with 
   }
 }
 
-TEST_CASE("the costliest layout: what would save first, else transposes, else the dearest alternative") {
+TEST_CASE("layouts to ask for: what would save first, else the dearest alternative where no transposes are") {
+  Plan plan = chain();
+  json layouts = {{"y", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 3e-6}}}}}},
+                  {"s", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 0.0}}}}}}};
+  CHECK(layoutChanges(plan, json::object()).empty());
+  REQUIRE(layoutChanges(plan, layouts).size() == 1);
+  CHECK(layoutChanges(plan, layouts)[0].tensor == "y");
+  CHECK(layoutChanges(plan, layouts)[0].other == "jb");
+  plan.kernels[2].family = "transpose";
+  CHECK(layoutChanges(plan, layouts).empty());
+  layouts["s"]["prices"] = {{{"layout", "bj"}, {"loss", 7e-8}}, {{"layout", "jb"}, {"loss", 0.0}}};
+  CHECK(layoutChanges(plan, layouts).empty());  // less than 0.2% is not worth a line
+  layouts["s"]["prices"][0]["loss"] = 2e-6;
+  REQUIRE(layoutChanges(plan, layouts).size() == 1);
+  CHECK(layoutChanges(plan, layouts)[0].tensor == "s");
+  plan.kernels[2].family = "loop";
+  CHECK(layoutChanges(plan, layouts).size() == 2);
+}
+
+TEST_CASE("the costliest layout: what would save first, else transposes, else what another layout costs") {
   Plan plan = chain();
   json given = report();
   CHECK(costliestLayout(plan, given).text.empty());
-  given["layouts"] = {{"y", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 3e-6}}}}}},
-                      {"s", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 0.0}}}}}}};
-  CHECK(costliestLayout(plan, given).text.starts_with("y lies as bj; jb would cost +3.00 us"));
+  const auto with = [&](double seconds, int64_t more = 0) {
+    given["layoutChange"] = {{"tensor", "y"}, {"layout", "bj"}, {"other", "jb"}, {"seconds", seconds}, {"workspaceBytes", plan.workspaceBytes + more}};
+    return costliestLayout(plan, given).text;
+  };
+  CHECK(with(3e-6).starts_with("y lies as bj; jb would cost +3.00 us"));
+  CHECK(with(3e-6, 1'000'000).starts_with("y lies as bj; jb would cost +3.00 us in a workspace of 1.00 MB"));
   plan.kernels[2].family = "transpose";
-  CHECK(costliestLayout(plan, given).text == "1 transpose between layouts: 10.0 us, 25.0% of the time");
-  given["layouts"]["s"]["prices"] = {{{"layout", "bj"}, {"loss", 7e-8}}, {{"layout", "jb"}, {"loss", 0.0}}};
-  CHECK(costliestLayout(plan, given).text.starts_with("1 transpose"));  // less than 0.2% is not worth a line
-  given["layouts"]["s"]["prices"][0]["loss"] = 2e-6;
-  CHECK(costliestLayout(plan, given).text.starts_with("s lies as bj; jb would save 2.00 us"));
+  CHECK(with(3e-6) == "1 transpose between layouts: 10.0 us, 25.0% of the time");
+  CHECK(with(-2e-6).starts_with("y lies as bj; jb would save 2.00 us"));
 }
 
 TEST_CASE("the memory trade names the fastest plan that takes less, and a faster one that takes more") {

@@ -9,6 +9,7 @@
 #include "runtime/Artifact.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
+#include "tools/driver/KnownTimes.h"
 #include "tools/driver/Phase.h"
 #include "tools/driver/VariantFile.h"
 
@@ -44,6 +45,9 @@ struct FittedPath {
   int64_t workspaceBytes = 0;
   double seconds = 0;
 };
+
+/// Each with a copy of its graph.
+std::vector<ProposedVariant> copyOf(const std::vector<ProposedVariant> &variants);
 
 struct SelectedVariant {
   ProposedVariant proposed;
@@ -190,11 +194,16 @@ private:
   Selected decideAmong(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
                        const VariantTimes &withoutPins) const;
   void decideMemory(Selected &selected) const;
-  /// What the variants and the chosen plan take without pins.
+  /// What the variants and the chosen plan take without pins: remembered, since every question with pins asks for it.
   struct WithoutPins {
     VariantTimes times;
     double seconds = 0;
   };
+  struct KnownWithoutPins {
+    KnownTimes variants, plan;
+  };
+  KnownWithoutPins knownWithoutPins(const std::vector<ProposedVariant> &proposed) const;
+  std::pair<Selected, WithoutPins> decideWithoutPins(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems) const;
   WithoutPins withoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const;
 
   ModelFlags modelFlags;

@@ -26,7 +26,22 @@ void keepLogicalLayouts(select::Problem &problem) {
     if (!tensor.isParameter && !tensor.pinned && !tensor.mustBeStored && tensor.axes.size() > 1) tensor.pinned = rowMajor(tensor.axes.size());
 }
 
-std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) {
+/// By variant: of others than the best what their bound leaves, for none was searched to its end.
+VariantTimes timesOf(const Selected &selected) {
+  VariantTimes times;
+  const SelectedVariant &best = selected.variants.front();
+  for (const SelectedVariant &variant : selected.variants) {
+    const double seconds = variant.selection.best().seconds;
+    times[variant.proposed.name()] = &variant == &best ? seconds : std::max(best.selection.best().seconds, seconds * (1 - variant.selection.statistics().mostGain));
+  }
+  return times;
+}
+
+constexpr const char *wholePlan = "plan";
+
+}  // namespace
+
+std::vector<ProposedVariant> copyOf(const std::vector<ProposedVariant> &variants) {
   std::vector<ProposedVariant> result;
   for (const ProposedVariant &variant : variants)
     result.push_back({.rewrites = variant.rewrites, .module = mlir::ModuleOp(variant.module.get()).clone(),
@@ -34,8 +49,6 @@ std::vector<ProposedVariant> copy(const std::vector<ProposedVariant> &variants) 
                       .leftOut = variant.leftOut, .forced = variant.forced, .forbidden = variant.forbidden});
   return result;
 }
-
-}  // namespace
 
 /// For each pin why no plan honours it where that can be told, and the orders near it that could be pinned, in the first variant that has the tensor.
 std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const {
@@ -167,58 +180,59 @@ Selected Compilation::decideAmong(std::vector<ProposedVariant> proposed, std::ve
   return selected;
 }
 
-/// Found once for a graph, its choices and its prices, and then known (KnownTimes.h). Variants and fusions are functions of the graph, of the
-/// rewrites that name a variant and of the choices, so they need not be printed.
-Compilation::WithoutPins Compilation::withoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const {
-  const auto open = [&](const std::string &what) {
-    KnownTimes known(pricesKey);
-    for (const Variant &variant : imported) known.add(print(*variant.module));
-    for (const ProposedVariant &variant : proposed) known.add(variant.name());
-    known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)), choices.free, choices.softmax, choices.fuseRules,
-                          fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "), choices.searchMemory));
-    if (!what.empty()) known.add(what);
-    return known;
-  };
-  constexpr const char *wholePlan = "plan";
-  KnownTimes ofVariants = open("");
-  KnownTimes ofPlan = open(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.parts, choices.branches, choices.alternatives));
-  const std::optional<VariantTimes> times = ofVariants.find(), plan = ofPlan.find();
-  if (times && plan && plan->contains(wholePlan)) return {.times = *times, .seconds = plan->at(wholePlan)};
+/// Known for a graph, its choices and its prices (KnownTimes.h). Variants and fusions are functions of the graph, of the rewrites that name a
+/// variant and of the choices, so they need not be printed.
+Compilation::KnownWithoutPins Compilation::knownWithoutPins(const std::vector<ProposedVariant> &proposed) const {
+  KnownTimes known(pricesKey);
+  for (const Variant &variant : imported) known.add(print(*variant.module));
+  for (const ProposedVariant &variant : proposed) known.add(variant.name());
+  known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)), choices.free, choices.softmax, choices.fuseRules,
+                        fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "), choices.searchMemory));
+  KnownTimes ofPlan = known;
+  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.parts, choices.branches, choices.alternatives));
+  return {.variants = std::move(known), .plan = std::move(ofPlan)};
+}
+
+std::pair<Selected, Compilation::WithoutPins> Compilation::decideWithoutPins(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems) const {
+  KnownWithoutPins known = knownWithoutPins(proposed);
   WithoutPins found;
-  Selected selected = selectAll(copy(proposed), problems, {}, {});
-  for (const SelectedVariant &variant : selected.variants) {  // of others than the best what their bound leaves, for none was searched to its end
-    const double seconds = variant.selection.best().seconds, best = selected.variants.front().selection.best().seconds;
-    found.times[variant.proposed.name()] =
-        &variant == &selected.variants.front() ? seconds : std::max(best, seconds * (1 - variant.selection.statistics().mostGain));
-  }
-  ofVariants.store(found.times);
+  Selected selected = selectAll(std::move(proposed), std::move(problems), {}, {});
+  found.times = timesOf(selected);
   decideMemory(selected);
   found.seconds = selected.plannedSeconds;
-  ofPlan.store({{wholePlan, found.seconds}});
-  return found;
+  known.variants.store(found.times);
+  known.plan.store({{wholePlan, found.seconds}});
+  return {std::move(selected), std::move(found)};
+}
+
+Compilation::WithoutPins Compilation::withoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const {
+  KnownWithoutPins known = knownWithoutPins(proposed);
+  const std::optional<VariantTimes> times = known.variants.find(), plan = known.plan.find();
+  if (times && plan && plan->contains(wholePlan)) return {.times = *times, .seconds = plan->at(wholePlan)};
+  return decideWithoutPins(copyOf(proposed), problems).second;
 }
 
 Selected Compilation::decide(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const {
   std::vector<select::Problem> problems = this->problems(proposed);
-  if (pins.empty()) return decideAmong(copy(proposed), std::move(problems), {}, {});
+  if (pins.empty()) return decideWithoutPins(copyOf(proposed), std::move(problems)).first;
   checkPins(problems, pins);
   const VariantTimes times = withoutPins(proposed, problems).times;
-  return decideAmong(copy(proposed), std::move(problems), pins, times);
+  return decideAmong(copyOf(proposed), std::move(problems), pins, times);
 }
 
 Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   const std::vector<Pin> pins = choices.pinned();
   std::vector<select::Problem> problems = this->problems(proposed), unpinned;
-  if (pins.empty()) return decideAmong(std::move(proposed), std::move(problems), {}, {});
+  if (pins.empty()) return decideWithoutPins(std::move(proposed), std::move(problems)).first;
   checkPins(problems, pins);
   std::vector<ProposedVariant> copies;
-  if (pins.size() > 1) copies = copy(proposed), unpinned = problems;
+  if (pins.size() > 1) copies = copyOf(proposed), unpinned = problems;
   const WithoutPins without = withoutPins(proposed, problems);
   Selected selected = decideAmong(std::move(proposed), std::move(problems), pins, without.times);
   for (size_t index = 0; index < pins.size(); ++index) {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));
-    const double before = others.empty() ? without.seconds : decideAmong(copy(copies), unpinned, others, without.times).plannedSeconds;
+    const double before = others.empty() ? without.seconds : decideAmong(copyOf(copies), unpinned, others, without.times).plannedSeconds;
     selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order), .seconds = selected.plannedSeconds - before});
   }
   return selected;

@@ -156,14 +156,18 @@ void ChoiceFlags::declare(CLI::App &command) {
 std::vector<OpPair> ChoiceFlags::fused() const { return parsePairs(fuse, "--fuse"); }
 std::vector<OpPair> ChoiceFlags::notFused() const { return parsePairs(noFuse, "--no-fuse"); }
 
+std::vector<std::string> parseOrder(const std::string &layout) {
+  if (layout.find(',') != std::string::npos) return split(layout, ',');
+  std::vector<std::string> order;
+  for (const char letter : layout) order.emplace_back(1, letter);
+  return order;
+}
+
 std::vector<Pin> ChoiceFlags::pinned() const {
   std::vector<Pin> result;
   for (const std::string &text : pins) {
     const auto [tensor, layout] = splitAtEquals(text, "--pin");
-    Pin pin{.tensor = tensor, .order = {}};
-    if (layout.find(',') != std::string::npos) pin.order = split(layout, ',');
-    else
-      for (const char letter : layout) pin.order.emplace_back(1, letter);
+    const Pin pin{.tensor = tensor, .order = parseOrder(layout)};
     for (const Pin &other : result)
       if (other.tensor == tensor) throw Error::badInput("--pin {}: '{}' is pinned twice", text, tensor);
     result.push_back(pin);

@@ -64,6 +64,9 @@ struct Pin {
   std::vector<std::string> order;
 };
 
+/// The axes of "hbjk" or "h,b,j,k".
+std::vector<std::string> parseOrder(const std::string &layout);
+
 /// Two ops by name, or by number as printed ("7" or "%7").
 using OpPair = std::pair<std::string, std::string>;
 

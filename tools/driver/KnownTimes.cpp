@@ -19,10 +19,14 @@ std::optional<runtime::Cache> cache() {
 
 }  // namespace
 
+const std::string &KnownTimes::name() {
+  if (finished.empty()) finished = key.finish();
+  return finished;
+}
+
 std::optional<std::map<std::string, double>> KnownTimes::find() {
-  name = key.finish();
   const auto kept = cache();
-  const std::optional<std::string> text = kept ? kept->recall(name) : std::nullopt;
+  const std::optional<std::string> text = kept ? kept->recall(name()) : std::nullopt;
   const json times = text ? json::parse(*text, nullptr, false) : json();
   if (!times.is_object() || times.empty()) return std::nullopt;
   std::map<std::string, double> known;
@@ -33,8 +37,8 @@ std::optional<std::map<std::string, double>> KnownTimes::find() {
   return known;
 }
 
-void KnownTimes::store(const std::map<std::string, double> &times) const {
-  if (const auto kept = cache()) kept->remember(name, json(times).dump());
+void KnownTimes::store(const std::map<std::string, double> &times) {
+  if (const auto kept = cache()) kept->remember(name(), json(times).dump());
 }
 
 }  // namespace weft::driver

@@ -17,17 +17,20 @@ class KnownTimes {
 public:
   /// `prices`: equal for equal prices.
   explicit KnownTimes(const std::string &prices) { key.updateField(prices); }
-  /// More of what the times depend on; before find().
+  /// More of what the times depend on; before find() and store().
   void add(const std::string &text) { key.updateField(text); }
 
   /// Seconds by variant. Nothing where they are not known, or where the file is damaged.
   std::optional<std::map<std::string, double>> find();
-  /// After find(). A folder that cannot be written is no error: the times are found again.
-  void store(const std::map<std::string, double> &times) const;
+  /// A folder that cannot be written is no error: the times are found again.
+  void store(const std::map<std::string, double> &times);
 
 private:
+  /// Of what is remembered.
+  const std::string &name();
+
   runtime::Sha256 key;
-  std::string name;  ///< of what is remembered
+  std::string finished;  ///< key, once it was asked for
 };
 
 }  // namespace weft::driver

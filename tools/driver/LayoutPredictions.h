@@ -3,7 +3,9 @@
 #pragma once
 
 #include "tools/driver/Compilation.h"
+#include "tools/driver/PlanFacts.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,5 +24,10 @@ struct LayoutPrediction {
 /// Throws as Compilation::decide() where no plan stores the tensor. `proposed`: of the compilation.
 std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const std::string &tensor,
                                              const std::vector<std::string> &own);
+
+/// The change of one tensor's layout that matters most, with what compiling so gives: of the few that the selection graph calls dearest (layoutChanges())
+/// the first that is notable. Nothing if none is. `plan`: the chosen one; `layouts`: of its report.
+std::optional<LayoutChange> costliestChange(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const runtime::Plan &plan,
+                                            const nlohmann::json &layouts);
 
 }  // namespace weft::driver

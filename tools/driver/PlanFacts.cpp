@@ -143,6 +143,21 @@ std::optional<LayoutPrices> pricesOf(const PlanTensor &tensor, const json &layou
   return result;
 }
 
+/// Below which a saving is not worth a line.
+double leastSaving(const Plan &plan) { return std::max(negligibleSeconds, notableShare * plan.predictedSeconds); }
+
+struct Transposes {
+  size_t count = 0;
+  double seconds = 0;
+};
+
+Transposes transposesOf(const Plan &plan) {
+  Transposes all;
+  for (const PlanKernel &kernel : plan.kernels)
+    if (kernel.family == "transpose") all.seconds += kernel.seconds, ++all.count;
+  return all;
+}
+
 std::string signedSeconds(double seconds) { return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds)); }
 
 std::string countOf(size_t count, const std::string &one) { return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s"); }
@@ -254,29 +269,40 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   return largest;
 }
 
-LayoutFact costliestLayout(const Plan &plan, const json &report) {
-  const json layouts = report.value("layouts", json::object());
-  std::optional<LayoutPrices> saving, costly;
+std::vector<LayoutChange> layoutChanges(const Plan &plan, const json &layouts) {
+  std::vector<LayoutPrices> savings, costs;
   for (const PlanTensor &tensor : plan.tensors) {
     const std::optional<LayoutPrices> prices = tensor.role == "parameter" ? std::nullopt : pricesOf(tensor, layouts);
     if (!prices) continue;
-    if (prices->saves > std::max(negligibleSeconds, notableShare * plan.predictedSeconds) && (!saving || prices->saves > saving->saves)) saving = prices;
-    if (prices->costs > negligibleSeconds && (!costly || prices->costs > costly->costs)) costly = prices;
+    if (prices->saves > leastSaving(plan)) savings.push_back(*prices);
+    if (prices->costs > negligibleSeconds) costs.push_back(*prices);
   }
-  const auto fact = [](const LayoutPrices &prices, const std::string &other, const std::string &would, double seconds) {
-    return LayoutFact{.text = fmt::format("{} lies as {}; {} would {} (weft explain DIR --layout {})", prices.tensor, prices.layout, other, would, prices.tensor),
-                      .tensor = prices.tensor, .layout = prices.layout, .other = other, .seconds = seconds};
-  };
-  if (saving) return fact(*saving, saving->best, "save " + formatSeconds(saving->saves), -saving->saves);
-  double transposes = 0;
-  size_t count = 0;
-  for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.family == "transpose") transposes += kernel.seconds, ++count;
-  if (count > 0)
-    return {.text = fmt::format("{} between layouts: {}, {:.1f}% of the time", countOf(count, "transpose"), formatSeconds(transposes), 100 * transposes / plan.predictedSeconds),
-            .tensor = {}, .layout = {}, .other = {}, .seconds = transposes};
-  if (costly) return fact(*costly, costly->next, "cost " + signedSeconds(costly->costs), costly->costs);
-  return {};
+  std::ranges::stable_sort(savings, std::ranges::greater(), &LayoutPrices::saves);
+  std::ranges::stable_sort(costs, std::ranges::greater(), &LayoutPrices::costs);
+  std::vector<LayoutChange> changes;
+  for (const LayoutPrices &prices : savings) changes.push_back({.tensor = prices.tensor, .layout = prices.layout, .other = prices.best});
+  if (transposesOf(plan).count == 0)
+    for (const LayoutPrices &prices : costs) changes.push_back({.tensor = prices.tensor, .layout = prices.layout, .other = prices.next});
+  return changes;
+}
+
+bool isNotable(const Plan &plan, const LayoutChange &change) { return change.seconds > negligibleSeconds || -change.seconds > leastSaving(plan); }
+
+LayoutFact costliestLayout(const Plan &plan, const json &report) {
+  const json change = report.value("layoutChange", json());
+  const double seconds = change.is_object() ? change["seconds"].get<double>() : 0;
+  const Transposes transposes = transposesOf(plan);
+  if (transposes.count > 0 && seconds >= 0)
+    return {.text = fmt::format("{} between layouts: {}, {:.1f}% of the time", countOf(transposes.count, "transpose"), formatSeconds(transposes.seconds),
+                                100 * transposes.seconds / plan.predictedSeconds),
+            .tensor = {}, .layout = {}, .other = {}, .seconds = transposes.seconds};
+  if (!change.is_object()) return {};
+  const std::string tensor = change["tensor"], layout = change["layout"], other = change["other"];
+  const int64_t workspaceBytes = change["workspaceBytes"];
+  const std::string workspace = workspaceBytes == plan.workspaceBytes ? "" : fmt::format(" in a workspace of {}", formatBytes(workspaceBytes));
+  const std::string would = seconds < 0 ? "save " + formatSeconds(-seconds) : "cost " + signedSeconds(seconds);
+  return {.text = fmt::format("{} lies as {}; {} would {}{} (weft explain DIR --layout {})", tensor, layout, other, would, workspace, tensor),
+          .tensor = tensor, .layout = layout, .other = other, .seconds = seconds, .workspaceBytes = workspaceBytes};
 }
 
 MemoryTrade memoryTrade(const Plan &plan, const json &report) {

@@ -57,12 +57,25 @@ struct UnfusedLoss {
 /// on chip. Kernels that selection could have fused, and did not for the price, lose nothing.
 std::optional<UnfusedLoss> largestUnfused(const runtime::Plan &plan, const nlohmann::json &report);
 
-/// The stored tensor whose layout matters most: first one that a pin or the caller keeps from a faster one, then transposes, then the
-/// one whose second-best layout costs most.
+/// Another layout of a stored tensor.
+struct LayoutChange {
+  std::string tensor, layout, other;
+  double seconds = 0;  ///< that compiling with --pin TENSOR=OTHER adds to the plan, less than zero where it saves (LayoutPredictions.h)
+  int64_t workspaceBytes = 0;
+};
+/// The ones to ask for, without their price, most promising first by the prices of the selection graph (`layouts` of report.json): what would save,
+/// then the dearest, unless the plan has transposes. The graph's prices are of kernels computed whole in one variant, so no plan's.
+std::vector<LayoutChange> layoutChanges(const runtime::Plan &plan, const nlohmann::json &layouts);
+/// Worth a line.
+bool isNotable(const runtime::Plan &plan, const LayoutChange &change);
+
+/// The stored tensor whose layout matters most, from the member layoutChange of the report: one that a pin or the caller keeps from a faster
+/// one, else transposes, else one whose other layout costs much.
 struct LayoutFact {
   std::string text;                   ///< one line; empty if no tensor has a choice
   std::string tensor, layout, other;  ///< empty where transposes are meant
   double seconds = 0;                 ///< that the other layout adds to the plan, less than zero where it saves; or of the transposes
+  int64_t workspaceBytes = 0;         ///< with the other layout
 };
 LayoutFact costliestLayout(const runtime::Plan &plan, const nlohmann::json &report);
 

@@ -5,6 +5,7 @@
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
+#include "tools/driver/LayoutPredictions.h"
 #include "tools/driver/MeasuredChoice.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/ReEmission.h"
@@ -34,7 +35,8 @@ void writeText(const CompileFlags &flags, const std::string &text) {
   writeFile(flags.output.empty() ? "-" : flags.output, text);
 }
 
-int writeSelected(const Compilation &compilation, const Selected &selected, const CompileFlags &flags,
+/// `proposed`: what the plan was selected from.
+int writeSelected(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const Selected &selected, const CompileFlags &flags,
                   const std::string &architecture, Phase last, bool json) {
   PlannedKernels planned = chosenPlan(compilation, selected);
   if (last == Phase::lower) {
@@ -55,6 +57,11 @@ int writeSelected(const Compilation &compilation, const Selected &selected, cons
     planned.plan.notes.emplace_back(stoppedNote);
   }
   artifact.report = makeReport(compilation, selected, planned);
+  // Of a plan that was chosen by measuring no other plan has a comparable time.
+  if (selected.timed.empty())
+    if (const std::optional<LayoutChange> change = costliestChange(compilation, proposed, planned.plan, artifact.report["layouts"]))
+      artifact.report["layoutChange"] = {{"tensor", change->tensor}, {"layout", change->layout}, {"other", change->other}, {"seconds", change->seconds},
+                                         {"workspaceBytes", change->workspaceBytes}};
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
     artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes.of(chosen);
@@ -104,13 +111,13 @@ int run(const CompileFlags &flags, bool json) {
     else writeText(flags, json ? printFusions(proposed, device, json) : printProposals(proposed));
     return 0;
   }
-  Selected selected = compilation.select(std::move(proposed));
+  Selected selected = compilation.select(copyOf(proposed));
   if (last == Phase::select) {
     writeText(flags, compilation.materialized(selected.best(), selected.path()));
     return 0;
   }
   if (gpu) chooseByMeasuring(compilation, selected, flags.target, flags.measure, *gpu);
-  return writeSelected(compilation, selected, flags, architecture, last, json);
+  return writeSelected(compilation, proposed, selected, flags, architecture, last, json);
 }
 
 }  // namespace

@@ -311,7 +311,8 @@ json factsOf(const runtime::Plan &plan, const json &report) {
   json others = json::array();
   for (const MemoryTrade::Other &other : memory.others) others.push_back({{"chunks", other.chunks}, {"bytes", other.bytes}, {"seconds", other.seconds}});
   json facts = {{"unfused", nullptr},
-                {"layout", {{"text", layout.text}, {"tensor", layout.tensor}, {"layout", layout.layout}, {"other", layout.other}, {"seconds", layout.seconds}}},
+                {"layout", {{"text", layout.text}, {"tensor", layout.tensor}, {"layout", layout.layout}, {"other", layout.other}, {"seconds", layout.seconds},
+                             {"workspaceBytes", layout.workspaceBytes}}},
                 {"memory", {{"text", memory.text}, {"workspaceBytes", plan.workspaceBytes}, {"others", others}}}};
   if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report))
     facts["unfused"] = {{"tensor", loss->tensor}, {"writer", loss->writer}, {"reader", loss->reader}, {"bytes", loss->bytes},
