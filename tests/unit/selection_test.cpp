@@ -278,7 +278,7 @@ TEST_CASE("what must be stored is an operand of every kernel that computes it, i
       const Selection selection = select::select(pinned, prices, everything());
       CHECK(selection.best().seconds == Approx(select::select(filtered, prices, everything()).best().seconds).epsilon(1e-12));
       int writers = 0;
-      for (const Step &step : selection.best().steps) {
+      for (const Step &step : nonEmpty(selection.best().steps)) {
         if (step.candidate < 0) continue;
         const select::Candidate &candidate = selection.problem().candidates[static_cast<size_t>(step.candidate)];
         for (size_t n = 0; n < candidate.outputs.size(); ++n) {
