@@ -120,8 +120,9 @@ std::string text(const Answer &answer, int alternatives) {
   result += "\n";
   for (const PinRegret &pin : selected.pins)
     result += fmt::format("pin {}={} costs {}\n", pin.tensor, pin.layout, formatSeconds(pin.seconds));
-  result += fmt::format("total {} of variant {}, {} chunks, workspace {}\n", formatSeconds(answer.planned.plan.predictedSeconds), answer.planned.plan.variant,
-                        chunkCount(answer.planned.plan), formatBytes(answer.planned.plan.workspaceBytes));
+  const int chunks = chunkCount(answer.planned.plan);
+  result += fmt::format("total {} of variant {}{}, workspace {}\n", formatSeconds(answer.planned.plan.predictedSeconds), answer.planned.plan.variant,
+                        chunks > 1 ? fmt::format(" in {} chunks", chunks) : "", formatBytes(answer.planned.plan.workspaceBytes));
   return result + selectionLines(selected);
 }
 
