@@ -176,7 +176,6 @@ void findEdits(Artifact &artifact, const std::map<std::string, std::string> &tex
     if (!sources.contains(kernel.source)) continue;
     kernel.edited = true;
     kernel.measured = false;
-    kernel.verifiedOn.clear();
     artifact.plan.measurement.reset();  // of the plan with the generated text
   }
 }

@@ -121,9 +121,9 @@ struct PlanKernel {
   int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
   std::string runnerUp;
   double runnerUpLoss = 0;
-  /// Of the exact text with its headers, flags and architecture; of a product: of problem, algorithm and library version.
+  /// Of the exact text with its headers, flags and architecture; of a product: of problem, algorithm and library version. Whether it was
+  /// verified, records say that no artifact holds (runtime/VerificationRecords.h).
   std::string textHash;
-  std::string verifiedOn;            ///< GPU on which what textHash names agreed with fp64; empty: never (runtime/Stamps.h)
   bool operator==(const PlanKernel &) const = default;
 };
 

@@ -43,7 +43,7 @@ const Classes kernelClasses{{"knobs", Class::choice},        {"after", Class::ch
                             {"parameters", Class::again},    {"library", Class::again},         {"textHash", Class::again},
                             {"seconds", Class::price},       {"measured", Class::price},        {"edited", Class::price},
                             {"bytesMoved", Class::price},    {"bytesNecessary", Class::price},  {"flop", Class::price},
-                            {"mue", Class::price},           {"bound", Class::price},           {"verifiedOn", Class::claim},
+                            {"mue", Class::price},           {"bound", Class::price},
                             {"registers", Class::claim},     {"spillBytes", Class::claim},      {"staticSharedBytes", Class::claim},
                             {"runnerUp", Class::claim},      {"runnerUpLoss", Class::claim},    {"ops", Class::claim}};
 

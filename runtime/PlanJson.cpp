@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <type_traits>
@@ -137,7 +138,6 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("runnerUp", kernel.runnerUp);
   visit("runnerUpLoss", kernel.runnerUpLoss);
   visit("textHash", kernel.textHash);
-  visit("verifiedOn", kernel.verifiedOn);
 }
 
 void members(auto &&visit, Is<PlanMeasurement> auto &measurement) {
@@ -286,6 +286,10 @@ void read(const json &from, std::map<std::string, Item> &to, const Place &place)
 template <typename Item>
 void read(const json &from, std::optional<Item> &to, const Place &place);
 
+/// Members that plans once had, and why they have none now.
+constexpr std::pair<std::string_view, std::string_view> retired[] = {
+    {"verifiedOn", "; no plan claims what was verified: 'weft verify' records it beside the kernel cache. Remove the member, or compile again"}};
+
 template <Described Type>
 void read(const json &from, Type &to, const Place &place) {
   if (!from.is_object()) place.fail("an object", from);
@@ -301,9 +305,10 @@ void read(const json &from, Type &to, const Place &place) {
         read(from[name], member, place.member(name));
       },
       to);
-  if (!unknown.empty())
-    throw Error::badInput("{}: member \"{}\" is not known to plan format {}", place.file,
-                          oneLine(place.member(*unknown.begin()).path), Plan().formatVersion);
+  if (unknown.empty()) return;
+  const auto *known = std::ranges::find(retired, *unknown.begin(), &std::pair<std::string_view, std::string_view>::first);
+  throw Error::badInput("{}: member \"{}\" is not known to plan format {}{}", place.file, oneLine(place.member(*unknown.begin()).path),
+                        Plan().formatVersion, known == std::end(retired) ? "" : known->second);
 }
 template <typename Item>
 void read(const json &from, std::vector<Item> &to, const Place &place) {

@@ -113,8 +113,9 @@ def our_contenders(settings, result, arguments):
     result.operators = account['operators']
     result.extra['weft plan'] = artifact.summary()
     result.extra['transposes and copies, in no row'] = ', '.join(sorted(set(artifact.launched()) - {k for one in result.operators for k in one['kernels']})) or 'none'
-    unverified = [kernel['name'] for kernel in artifact.plan['kernels'] if kernel['name'] in artifact.launched() and not kernel['verifiedOn']]
-    result.extra['kernels never verified on a GPU'] = ', '.join(unverified) or 'none'
+    explained = json.loads(ours.weft(settings, 'explain', artifact.folder, '--json'))['kernels']
+    unverified = [kernel['name'] for kernel in explained if kernel['name'] in artifact.launched() and kernel['verification']['state'] != 'agrees']
+    result.extra['kernels not verified on a GPU'] = ', '.join(unverified) or 'none'
     result.bytes_necessary = {kernel['name']: kernel['bytesNecessary'] for kernel in artifact.plan['kernels']}
     found = []
     for kernel in artifact.launched():

@@ -447,19 +447,50 @@ class Verified(CommandTest):
     def test_explain_says_which_exact_texts_were_never_verified(self):
         self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
         plan = json.loads((self.folder / 'a/plan.json').read_text())
-        stamped, *others = [kernel for kernel in plan['kernels'] if kernel['textHash']]
+        recorded, *others = [kernel for kernel in plan['kernels'] if kernel['textHash']]
         self.assertIn('; 0 verified', self.weft('explain', 'a').out)
         self.cache.mkdir(exist_ok=True)
-        row = f"{stamped['textHash']} {stamped['name']} 0.1.0 NVIDIA H200\n"
-        (self.cache / 'verified.txt').write_text('# weft verified 1\n' + row)
-        same = [kernel for kernel in others if kernel['textHash'] == stamped['textHash']]
+        store = self.cache / 'verified.txt'
+        store.write_text(f"# weft verified 2\n{recorded['textHash']} agrees 2 8192 {recorded['name']} NVIDIA H200\n")
+        same = [kernel for kernel in others if kernel['textHash'] == recorded['textHash']]
+        self.assertIn(f'; {1 + len(same)} verified', self.weft('explain', 'a').out)
         text = self.weft('explain', 'a', '--all').out
         self.assertIn(f'verified on a GPU: {1 + len(same)} of', text)
         never = text.split('never: ')[1]
-        self.assertNotIn(stamped['name'] + ',', never)
-        self.assertIn('NVIDIA H200', self.weft('explain', 'a', '--kernel', stamped['name']).out)
-        (self.cache / 'verified.txt').write_text('rubbish\n')
+        self.assertNotIn(recorded['name'] + ',', never)
+        self.assertIn('NVIDIA H200, at 8192 points', self.weft('explain', 'a', '--kernel', recorded['name']).out)
+        verification = {kernel['name']: kernel['verification'] for kernel in self.weft('explain', 'a', '--json').json()['kernels']}
+        self.assertEqual(verification[recorded['name']], {'state': 'agrees', 'gpu': 'NVIDIA H200', 'verifier': 2, 'points': 8192})
+        self.assertEqual(verification[others[0]['name']], {'state': 'never'})
+        store.write_text(f"# weft verified 2\n{recorded['textHash']} fails 2 8192 {recorded['name']} NVIDIA H200\n")
+        self.assertRegex(self.weft('explain', 'a').out, '! [0-9]+ of [0-9]+ kernels FAILED when last verified')
+        text = self.weft('explain', 'a', '--all').out
+        self.assertIn('verified on a GPU: 0 of', text)
+        self.assertIn(f"FAILED: {recorded['name']}", text)
+        store.write_text('rubbish\n')
         self.assertIn('verified.txt:1', self.weft('explain', 'a', code=2).err)
+
+    def test_records_of_an_older_verifier_are_shown_as_such_and_do_not_count(self):
+        self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
+        recorded = next(kernel for kernel in json.loads((self.folder / 'a/plan.json').read_text())['kernels'] if kernel['textHash'])
+        self.cache.mkdir(exist_ok=True)
+        (self.cache / 'verified.txt').write_text(f"# weft verified 1\n{recorded['textHash']} {recorded['name']} 0.1.0 NVIDIA H200\n")
+        first = self.weft('explain', 'a').out
+        self.assertRegex(first, '; 0 verified, [0-9]+ by an older verifier')
+        self.assertRegex(first, '! [0-9]+ of [0-9]+ kernels verified by an older verifier alone, which found less')
+        text = self.weft('explain', 'a', '--all').out
+        self.assertIn('verified on a GPU: 0 of', text)
+        self.assertIn(f"by an older verifier: {recorded['name']}", text)
+        self.assertIn('by an older verifier, 1, on NVIDIA H200', self.weft('explain', 'a', '--kernel', recorded['name']).out)
+
+    def test_what_a_plan_claims_of_itself_is_refused_by_name(self):
+        self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
+        plan = self.folder / 'a/plan.json'
+        edited = json.loads(plan.read_text())
+        edited['kernels'][1]['verifiedOn'] = 'NVIDIA H200'
+        plan.write_text(json.dumps(edited))
+        for command in ('explain', 'emit'):
+            self.fails(2, command, 'a', says=['plan.json', 'kernels[1].verifiedOn', 'no plan claims what was verified'])
 
 
 class LargeTensor(CommandTest):

@@ -8,7 +8,7 @@ from weft_command import CommandTest, LAYER, TINY
 
 # Of one member of each kind that weft derives, a value that it never has.
 FORGED_MEMBERS = {'grid': [7, 1, 1], 'block': [33, 1, 1], 'sharedBytes': 12345, 'seconds': 4.1e-7, 'measured': True, 'bytesMoved': 1,
-                  'flop': 1e15, 'mue': 100.0, 'textHash': 'f' * 64, 'verifiedOn': 'NVIDIA H200', 'configuration': 'perfect', 'registers': 1,
+                  'flop': 1e15, 'mue': 100.0, 'textHash': 'f' * 64, 'configuration': 'perfect', 'registers': 1,
                   'runnerUp': 'nothing', 'key': '0' * 64}
 FORGED_TOTALS = {'predictedSeconds': 1e-6, 'lowerBoundSeconds': 1e-6, 'workspaceBytes': 7, 'costModel': 'measured by me', 'model': 'another', 'notes': [],
                  'measurement': {'seconds': 1e-6, 'spread': 0.0, 'ratio': 1.0, 'gpu': 'NVIDIA H200', 'protocol': 'mine'}}
@@ -38,15 +38,18 @@ class Claims(Edited):
         self.assertEqual(self.weft('explain', 'out', '--json').json()['edits'], [])
 
     def test_an_edited_kernel_shows_before_any_emit_and_after(self):
-        self.plan['kernels'] = [{**kernel, 'measured': True, 'verifiedOn': 'NVIDIA H200'} for kernel in self.plan['kernels']]
+        self.plan['kernels'] = [{**kernel, 'measured': True} for kernel in self.plan['kernels']]
         self.write_plan('out', self.plan)  # as if all had been measured and verified
+        self.cache.mkdir(exist_ok=True)
+        hashes = sorted({kernel['textHash'] for kernel in self.plan['kernels']} - {''})
+        (self.cache / 'verified.txt').write_text('# weft verified 2\n' + ''.join(f'{one} agrees 2 8192 kernel NVIDIA H200\n' for one in hashes))
         self.weft('compile', *TINY, '-o', 'other', env=self.QUIET)
         self.source.write_text(self.source.read_text() + '// tuned by hand\n')
         for emitted in (False, True):
             if emitted:
                 self.weft('emit', 'out', env=self.QUIET)
             row = self.explained(self.kernel['name'])
-            self.assertEqual((row['timeSource'], row['measured'], row['verifiedOn']), ('edited', False, ''))
+            self.assertEqual((row['timeSource'], row['measured'], row['verification']), ('edited', False, {'state': 'never'}))
             text = self.weft('explain', 'out').out
             self.assertIn(f"edit: {self.kernel['source']} was edited by hand", text)
             table = self.weft('explain', 'out', '--wide').out
@@ -123,10 +126,10 @@ class DerivedMembers(Edited):
 
     def test_forged_times_are_not_shown(self):
         kernel = next(kernel for kernel in self.plan['kernels'] if kernel['name'] == self.kernel['name'])
-        kernel.update(seconds=4.1e-7, measured=True, verifiedOn='NVIDIA H200')
+        kernel.update(seconds=4.1e-7, measured=True)
         self.save()
         row = self.explained(self.kernel['name'])
-        self.assertEqual((row['timeSource'], row['verifiedOn']), ('estimated', ''))
+        self.assertEqual((row['timeSource'], row['verification']), ('estimated', {'state': 'never'}))
         self.assertNotEqual(row['seconds'], 4.1e-7)
         self.assertNotRegex(self.weft('explain', 'out').out.split('edit: ')[0], '0.410 us|410 ns')
 

@@ -36,10 +36,22 @@ PlanKernel kernel(const std::string &name, const std::string &op, std::vector<in
   kernel.seconds = op == "slice" ? 0 : microseconds * 1e-6;
   kernel.measured = measured;
   kernel.key = name;
+  if (op != "slice") kernel.textHash = "text of " + name;
   kernel.bound = "memory";
   kernel.knobs = op == "slice" ? json{{"family", "view"}} : json{{"family", "loop"}};
   return kernel;
 }
+
+runtime::VerificationRecord agreement(const PlanKernel &kernel) {
+  return {.textHash = kernel.textHash, .gpu = "NVIDIA H200", .points = 64, .kernel = kernel.name};
+}
+
+/// Records of this machine's store, and no others.
+runtime::BelievedRecords recorded(const std::vector<runtime::VerificationRecord> &records) {
+  return {{}, merged({}, {.records = records, .isWhole = true})};
+}
+
+const runtime::BelievedRecords none({}, {});
 
 /// x -> contract -> y -> view -> s -> layer_norm -> z: one kernel each; y is read through a view.
 Plan chain() {
@@ -196,14 +208,12 @@ TEST_CASE("the memory trade names the fastest plan that takes less, and a faster
 
 TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   Plan plan = chain();
-  plan.kernels[0].verifiedOn = plan.kernels[2].verifiedOn = "NVIDIA H200";
-  CHECK(warningsOf(plan, report()).empty());
+  CHECK(warningsOf(plan, report(), recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])})).empty());
   plan.kernels[2].measured = false;
-  plan.kernels[2].verifiedOn.clear();
   plan.notes = {"cubins: skipped, no NVRTC", "slice__b_j is a copy: V001 part-with-gaps-not-taken (why)", "slice__b_j_2 is a copy: V001 part-with-gaps-not-taken (why)", "parameter w is packed at load as ij"};
   json given = report();
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
-  const std::vector<std::string> warnings = warningsOf(plan, given);
+  const std::vector<std::string> warnings = warningsOf(plan, given, recorded({agreement(plan.kernels[0])}));
   REQUIRE(warnings.size() == 5);
   CHECK(warnings[0] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% (weft profile chain)", 100 * typicalEstimateError.kernel));
   CHECK(warnings[1] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
@@ -212,14 +222,38 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   CHECK(warnings[4] == "cubins: skipped, no NVRTC");
 }
 
+TEST_CASE("records of an older verifier and failures are neither verified nor never verified") {
+  Plan plan = chain();
+  runtime::VerificationRecord old = agreement(plan.kernels[0]), failure = agreement(plan.kernels[2]);
+  old.verifier = runtime::verifierVersion - 1;
+  failure.verdict = GENERATE(runtime::Verdict::fails, runtime::Verdict::planFails);
+  const runtime::BelievedRecords records = recorded({old, failure});
+  CHECK(warningsOf(plan, report(), records) ==
+        std::vector<std::string>{"1 of 2 kernels FAILED when last verified on a GPU (weft verify DIR)",
+                                 "1 of 2 kernels verified by an older verifier alone, which found less (weft verify DIR)"});
+  CHECK(hasLine(headLines(plan, report(), records, 100), "; 0 verified, 1 by an older verifier"));
+  const json head = headJson(plan, report(), records);
+  CHECK(head["verifiedKernels"] == 0);
+  CHECK(head["olderVerifiedKernels"] == 1);
+  CHECK(head["failedKernels"] == 1);
+}
+
+TEST_CASE("an edited kernel is not verified, whatever is recorded of the text that it had") {
+  Plan plan = chain();
+  plan.kernels[0].edited = true;
+  const Evidence evidence = evidenceOf(plan, recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}));
+  CHECK(evidence.verified == 1);
+  CHECK(evidence.edited == 1);
+}
+
 TEST_CASE("first lines keep within their screen, whatever the plan") {
   Plan plan = chain();
   json given = report();
-  INFO(summaryText(plan, given, {}, "out"));
-  CHECK(hasLine(summaryText(plan, given, {}, "out"), "shape        batch b=2, sequence j=4"));
-  CHECK(hasLine(summaryText(plan, given, {}, "out"), "  by kernel: best weft could choose 36.0 us (10.0% less), roofline 20.0 us"));
-  CHECK(hasLine(summaryText(plan, given, {}, "out"), "where        projections 75% norms 25%"));
-  CHECK(hasLine(summaryText(plan, given, {}, "out"), "[F024]"));
+  INFO(summaryText(plan, given, none, {}, "out"));
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "shape        batch b=2, sequence j=4"));
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "  by kernel: best weft could choose 36.0 us (10.0% less), roofline 20.0 us"));
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "where        projections 75% norms 25%"));
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "[F024]"));
   plan.model = std::string(120, 'm');
   plan.costModel = "profile " + std::string(150, 'p') + " (h200, 3 rows)";
   for (int axis = 0; axis < 26; ++axis) plan.dims[std::string(1, char('a' + axis))] = 1'000'000 + axis;
@@ -227,8 +261,8 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   for (int count = 0; count < 40; ++count) given["variants"].push_back({{"name", std::string(60, 'v')}, {"noPlan", std::string(90, 'r')}});
   plan.kernels[0].measured = false;
   for (const size_t columns : {size_t(80), size_t(100)})
-    for (const std::string &line : nonEmpty(linesOf(headLines(plan, given, columns)))) CHECK(textColumns(line) <= columns);
-  const std::string text = summaryText(plan, given, {}, "out");
+    for (const std::string &line : nonEmpty(linesOf(headLines(plan, given, none, columns)))) CHECK(textColumns(line) <= columns);
+  const std::string text = summaryText(plan, given, none, {}, "out");
   CHECK(linesOf(text).size() <= summaryLines);
   for (const std::string &line : nonEmpty(linesOf(text))) CHECK(textColumns(line) <= summaryColumns);
   CHECK(hasLine(text, "more: weft explain DIR --all"));

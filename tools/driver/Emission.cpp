@@ -6,7 +6,7 @@
 #include "runtime/Disassembler.h"
 #include "runtime/Includes.h"
 #include "runtime/Sha256.h"
-#include "runtime/Stamps.h"
+#include "runtime/VerificationRecords.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanParts.h"
 
@@ -226,7 +226,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
   return emitted;
 }
 
-void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted) {
+void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted) {
   runtime::BuildOptions options;
   options.headers = emitted.available;
   std::map<size_t, std::string> hashes;
@@ -234,8 +234,7 @@ void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted) {
     for (const size_t kernel : emitted.kernelsOfRequest[index]) hashes[kernel] = runtime::textHashOf(emitted.requests[index], options);
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     runtime::PlanKernel &kernel = plan.kernels[index];
-    const std::string hash = kernel.library ? runtime::textHashOf(kernel) : hashes.contains(index) ? hashes[index] : "";
-    runtime::stamp(kernel, hash, runtime::shippedStamps());
+    kernel.textHash = kernel.library ? runtime::textHashOf(kernel) : hashes.contains(index) ? hashes[index] : "";
   }
 }
 

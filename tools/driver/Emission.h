@@ -33,8 +33,8 @@ runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenK
 /// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf);
 
-/// Says in the plan which exact texts were verified on a GPU: by the shipped stamps, and by those that the plan holds already.
-void stampKernels(runtime::Plan &plan, const EmittedPlan &emitted);
+/// Sets what verification records are found by: the hash of every kernel's exact text, or of its library product.
+void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted);
 
 /// The plan's note of an artifact whose kernels were emitted only.
 inline constexpr const char *stoppedNote = "cubins: skipped, --stop-after emit";

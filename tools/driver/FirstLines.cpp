@@ -16,7 +16,7 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::Plan;
+using runtime::BelievedRecords, runtime::Plan;
 
 constexpr size_t labelColumns = 13;
 constexpr double shownShare = 0.005;  // of the time
@@ -70,15 +70,14 @@ std::string modelLine(const Plan &plan, const json &report, size_t columns) {
 /// "shipped profile" of "shipped profile (h200, 68621 rows)".
 std::string sourceOfPrices(const Plan &plan) { return plan.costModel.substr(0, plan.costModel.find(" (")); }
 
-std::string pricesLine(const Plan &plan, size_t columns) {
-  const Evidence evidence = evidenceOf(plan);
-  const std::string verified = fmt::format("; {} verified", evidence.verified);
+std::string pricesLine(const Plan &plan, const Evidence &evidence, size_t columns) {
+  const std::string older = evidence.older > 0 ? fmt::format(", {} by an older verifier", evidence.older) : "";
+  const std::string verified = fmt::format("; {} verified{}", evidence.verified, older);
   if (evidence.measured == 0) return labelled("prices", fmt::format("{} kernels estimated by the {}{}", evidence.launched, sourceOfPrices(plan), verified), columns);
   return labelled("prices", fmt::format("{} of {} kernels measured ({}){}", evidence.measured, evidence.launched, sourceOfPrices(plan), verified), columns);
 }
 
-std::string planLines(const Plan &plan, size_t columns) {
-  const Evidence evidence = evidenceOf(plan);
+std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
   const auto transposes = std::ranges::count(plan.kernels, "transpose", &runtime::PlanKernel::family);
   std::vector<std::string> items{fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
   if (const std::string attention = attentionForm(plan); !attention.empty()) items.push_back(attention);
@@ -128,15 +127,16 @@ size_t linesOf(const std::string &text) { return size_t(std::ranges::count(text,
 
 }  // namespace
 
-std::string headLines(const Plan &plan, const json &report, size_t columns) {
+std::string headLines(const Plan &plan, const json &report, const BelievedRecords &records, size_t columns) {
+  const Evidence evidence = evidenceOf(plan, records);
   const std::optional<Coverage> coverage = coverageOf(report);
-  return modelLine(plan, report, columns) + shapeLines(plan, columns) + pricesLine(plan, columns) +
-         (coverage ? labelled("coverage", describe(*coverage), columns) : "") + planLines(plan, columns) + timeLines(plan, report, columns) +
+  return modelLine(plan, report, columns) + shapeLines(plan, columns) + pricesLine(plan, evidence, columns) +
+         (coverage ? labelled("coverage", describe(*coverage), columns) : "") + planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
          whereLine(plan, report, columns);
 }
 
-std::string warningLines(const Plan &plan, const json &report, size_t columns, size_t lines) {
-  const std::vector<std::string> warnings = warningsOf(plan, report);
+std::string warningLines(const Plan &plan, const json &report, const BelievedRecords &records, size_t columns, size_t lines) {
+  const std::vector<std::string> warnings = warningsOf(plan, report, records);
   const size_t shown = warnings.size() <= lines ? warnings.size() : lines - 1;
   std::string text;
   for (size_t index = 0; index < shown; ++index) text += shortened("! " + warnings[index], columns) + "\n";
@@ -144,18 +144,20 @@ std::string warningLines(const Plan &plan, const json &report, size_t columns, s
   return text;
 }
 
-std::string summaryText(const Plan &plan, const json &report, const BuildSummary &build, const std::string &folder) {
-  const std::string head = headLines(plan, report, summaryColumns) + lossLine(plan, report, summaryColumns);
+std::string summaryText(const Plan &plan, const json &report, const BelievedRecords &records, const BuildSummary &build, const std::string &folder) {
+  const std::string head = headLines(plan, report, records, summaryColumns) + lossLine(plan, report, summaryColumns);
   // A path is never cut: who copies it needs all of it.
   const std::string wrote = fmt::format("wrote {}{}\nnext: weft explain {}\n", folder, cubinsText(build), folder);
-  return head + warningLines(plan, report, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) + wrote;
+  return head + warningLines(plan, report, records, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) + wrote;
 }
 
-json headJson(const Plan &plan, const json &report) {
-  const Evidence evidence = evidenceOf(plan);
+json headJson(const Plan &plan, const json &report, const BelievedRecords &records) {
+  const Evidence evidence = evidenceOf(plan, records);
   json object = {{"launches", evidence.launched},
                  {"measuredKernels", evidence.measured},
                  {"verifiedKernels", evidence.verified},
+                 {"olderVerifiedKernels", evidence.older},
+                 {"failedKernels", evidence.failed},
                  {"predictedGraphSeconds", secondsAsGraph(plan)},
                  {"rooflineSeconds", report.value("rooflineSeconds", 0.0)},
                  {"coverage", nullptr},
@@ -166,7 +168,7 @@ json headJson(const Plan &plan, const json &report) {
   return object;
 }
 
-json summaryJson(const Plan &plan, const json &report, const BuildSummary &build, const std::string &folder) {
+json summaryJson(const Plan &plan, const json &report, const BelievedRecords &records, const BuildSummary &build, const std::string &folder) {
   const std::optional<UnfusedLoss> loss = largestUnfused(plan, report);
   return {{"artifact", folder},
           {"model", plan.model},
@@ -178,9 +180,9 @@ json summaryJson(const Plan &plan, const json &report, const BuildSummary &build
           {"graph", graphJson(plan)},
           {"workspaceBytes", plan.workspaceBytes},
           {"plan", planFigures(plan)},
-          {"summary", headJson(plan, report)},
+          {"summary", headJson(plan, report, records)},
           {"unfusedSeconds", loss ? loss->seconds : 0},
-          {"warnings", warningsOf(plan, report)},
+          {"warnings", warningsOf(plan, report, records)},
           {"cubins", {{"built", build.built}, {"slowestSeconds", build.slowestSeconds}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
           {"notes", plan.notes}};
 }

@@ -184,14 +184,18 @@ std::string describe(const Coverage &coverage) {
   return fmt::format("{} of {} legal configurations offered, {} measured", formatCount(coverage.offered), formatLargeCount(coverage.legal), measured);
 }
 
-Evidence evidenceOf(const Plan &plan) {
+Evidence evidenceOf(const Plan &plan, const runtime::BelievedRecords &records) {
+  using enum runtime::Verification::State;
   Evidence evidence;
   for (const PlanKernel &kernel : plan.kernels) {
     if (isView(kernel)) continue;
     ++evidence.launched;
     evidence.measured += timeSourceOf(kernel) == runtime::TimeSource::measured;
     evidence.edited += kernel.edited;
-    evidence.verified += !kernel.verifiedOn.empty();
+    const runtime::Verification::State state = records.of(kernel).state;
+    evidence.verified += state == agrees;
+    evidence.older += state == older;
+    evidence.failed += state == fails || state == planFails;
   }
   return evidence;
 }
@@ -333,9 +337,9 @@ MemoryTrade memoryTrade(const Plan &plan, const json &report) {
   return trade;
 }
 
-std::vector<std::string> warningsOf(const Plan &plan, const json &report) {
+std::vector<std::string> warningsOf(const Plan &plan, const json &report, const runtime::BelievedRecords &records) {
   std::vector<std::string> warnings;
-  const Evidence evidence = evidenceOf(plan);
+  const Evidence evidence = evidenceOf(plan, records);
   size_t stale = 0;
   std::string cubins;
   for (const std::string &note : plan.notes) {
@@ -343,11 +347,15 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report) {
     if (note.starts_with("cubins: ")) cubins = note;
   }
   if (evidence.edited > 0) warnings.push_back(fmt::format("{} edited by hand: not measured, not verified", countOf(size_t(evidence.edited), "kernel")));
+  if (evidence.failed > 0)
+    warnings.push_back(fmt::format("{} of {} kernels FAILED when last verified on a GPU (weft verify DIR)", evidence.failed, evidence.launched));
   if (const int estimated = evidence.launched - evidence.measured - evidence.edited; estimated > 0)
     warnings.push_back(fmt::format("{} of {} kernels estimated, typical error {:.0f}% (weft profile {})", estimated, evidence.launched,
                                    100 * typicalEstimateError.kernel, plan.model));
   if (stale > 0) warnings.push_back(fmt::format("{} of an older version (weft profile {})", countOf(stale, "time"), plan.model));
-  if (const int never = evidence.launched - evidence.verified - evidence.edited; never > 0)
+  if (evidence.older > 0)
+    warnings.push_back(fmt::format("{} of {} kernels verified by an older verifier alone, which found less (weft verify DIR)", evidence.older, evidence.launched));
+  if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed - evidence.edited; never > 0)
     warnings.push_back(fmt::format("{} of {} kernels never verified on a GPU (weft verify DIR)", never, evidence.launched));
   for (const json &variant : list(report, "variants"))
     if (variant.contains("noPlan")) warnings.push_back(fmt::format("variant {} has no plan: {}", variant["name"].get<std::string>(), variant["noPlan"].get<std::string>()));

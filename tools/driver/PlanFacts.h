@@ -4,6 +4,7 @@
 
 #include "passes/select/Selection.h"
 #include "runtime/Artifact.h"
+#include "runtime/VerificationRecords.h"
 
 #include <nlohmann/json.hpp>
 
@@ -25,11 +26,12 @@ std::optional<Coverage> coverageOf(const nlohmann::json &report);
 /// "51,133 of 5.8e+11 legal configurations offered, all measured".
 std::string describe(const Coverage &coverage);
 
-/// Kernels that are launched, those measured, those edited by hand, and those whose exact text agreed with fp64 on a GPU. Views are none.
+/// Kernels that are launched, those measured, those edited by hand, and what the believed records say of the others' exact texts: agreed
+/// with fp64 on a GPU, agreed for an older verifier alone, or failed, alone or in a whole plan. Views are none.
 struct Evidence {
-  int launched = 0, measured = 0, edited = 0, verified = 0;
+  int launched = 0, measured = 0, edited = 0, verified = 0, older = 0, failed = 0;
 };
-Evidence evidenceOf(const runtime::Plan &plan);
+Evidence evidenceOf(const runtime::Plan &plan, const runtime::BelievedRecords &records);
 
 /// Launches that compute the same on other data: chunks of one kernel, or the same kernel in several layers.
 struct FoldedKernel {
@@ -91,9 +93,9 @@ struct MemoryTrade {
 };
 MemoryTrade memoryTrade(const runtime::Plan &plan, const nlohmann::json &report);
 
-/// What makes the figures less than they seem: estimates, old measurements, edits, texts that were never verified, variants without a
+/// What makes the figures less than they seem: edits, texts that failed or were never verified, estimates, old measurements, variants without a
 /// plan, missing cubins. Most important first, one line each, without the mark. `model`: for the advice to measure.
-std::vector<std::string> warningsOf(const runtime::Plan &plan, const nlohmann::json &report);
+std::vector<std::string> warningsOf(const runtime::Plan &plan, const nlohmann::json &report, const runtime::BelievedRecords &records);
 
 /// A kernel's name without the axes that end it: "softmax" of "softmax__h_b_j_k".
 std::string shortName(const std::string &kernel);

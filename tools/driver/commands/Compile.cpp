@@ -1,6 +1,7 @@
 // weft compile: everything, or the phases from --start-from to --stop-after.
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
+#include "runtime/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
@@ -46,7 +47,7 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   const FusionNotes fusionNotes(selected.best().proposed.fusions);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
-  stampKernels(planned.plan, emitted);
+  setTextHashes(planned.plan, emitted);
   BuildSummary build;
   runtime::Artifact artifact;
   if (last >= Phase::build) {
@@ -71,9 +72,10 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   artifact.graph = compilation.materialized(selected.best(), selected.path());
   artifact.sources = emitted.sources;
   artifact.headers = headerFiles(emitted);
+  const runtime::BelievedRecords records;  // before anything is written: this machine\'s store may be malformed
   runtime::writeArtifact(artifact, flags.output, {.everything = flags.overwrite});
-  if (json) printResult(summaryJson(artifact.plan, artifact.report, build, flags.output));
-  else printResult(summaryText(artifact.plan, artifact.report, build, flags.output) +
+  if (json) printResult(summaryJson(artifact.plan, artifact.report, records, build, flags.output));
+  else printResult(summaryText(artifact.plan, artifact.report, records, build, flags.output) +
                    (flags.verbose ? "\n" + selectionLines(selected) + buildDetails(artifact.plan, build) : ""));
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "runtime/Includes.h"
 #include "runtime/Sha256.h"
+#include "runtime/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
@@ -168,7 +169,7 @@ int emitAgain(EmitRequest request, bool json) {
   runtime::Artifact after;
   after.report = before.report;
   if (!request.discardEdits) keepEdits(before, emitted, planned.plan, after);
-  stampKernels(planned.plan, emitted);
+  setTextHashes(planned.plan, emitted);
   const std::vector<std::string> broken = brokenMembers(before.planEdits, toJson(planned.plan));
   if (request.check) return sayCheck(before, broken, json);
   if (!broken.empty())
@@ -190,9 +191,10 @@ int emitAgain(EmitRequest request, bool json) {
   after.graph = std::move(replanned.graph);
   after.headers.merge(headerFiles(emitted));
   after.sources = std::move(emitted.sources);
+  const runtime::BelievedRecords records;  // before anything is written: this machine\'s store may be malformed
   runtime::writeArtifact(after, output, overwrite);
-  if (json) printResult(summaryJson(after.plan, after.report, build, output));
-  else printResult(summaryText(after.plan, after.report, build, output) + (request.verbose ? "\n" + buildDetails(after.plan, build) : ""));
+  if (json) printResult(summaryJson(after.plan, after.report, records, build, output));
+  else printResult(summaryText(after.plan, after.report, records, build, output) + (request.verbose ? "\n" + buildDetails(after.plan, build) : ""));
   return 0;
 }
 

@@ -4,7 +4,6 @@
 #include "kernel/Error.h"
 #include "kernel/TextWidth.h"
 #include "passes/account/Cover.h"
-#include "runtime/Stamps.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"
@@ -54,13 +53,8 @@ Explanation explain(const ExplainFlags &flags) {
   const std::string &folder = flags.model.model;
   if (meansCodes(folder)) return explainCodes(folder);
   if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
-  runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
+  const runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   checkArtifact(artifact, folder, Use::toLook);
-  const runtime::Stamps here = runtime::readStamps(runtime::machineStampsFile());
-  for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
-    runtime::stamp(kernel, kernel.textHash, runtime::shippedStamps());
-    runtime::stamp(kernel, kernel.textHash, here);
-  }
   if (flags.cacheMiss) return explainCache(artifact, folder, flags.kernel);
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);

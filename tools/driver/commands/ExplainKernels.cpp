@@ -3,6 +3,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "runtime/PlanBranches.h"
+#include "runtime/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
@@ -36,7 +37,13 @@ std::string runnerUp(const PlanKernel &kernel) {
   return fmt::format("+{} {}", formatSeconds(kernel.runnerUpLoss), kernel.runnerUp);
 }
 
-json toJson(const PlanKernel &kernel, double total) {
+json toJson(const runtime::Verification &verification) {
+  const runtime::VerificationRecord &record = verification.record;
+  if (record.textHash.empty()) return {{"state", nameOf(verification.state)}};
+  return {{"state", nameOf(verification.state)}, {"gpu", record.gpu}, {"verifier", record.verifier}, {"points", record.points}};
+}
+
+json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecords &records) {
   return {{"name", kernel.name},
           {"ops", kernel.ops},
           {"family", kernel.family},
@@ -59,27 +66,32 @@ json toJson(const PlanKernel &kernel, double total) {
           {"runnerUp", kernel.runnerUp},
           {"runnerUpLoss", kernel.runnerUpLoss},
           {"library", kernel.library.has_value()},
-          {"verifiedOn", kernel.verifiedOn},
+          {"verification", isView(kernel) ? json() : toJson(records.of(kernel))},
           {"source", kernel.source},
           {"key", kernel.key}};
 }
 
-/// Which exact texts were never verified on a GPU; views run nothing.
-std::string verificationLines(const runtime::Plan &plan) {
-  size_t launched = 0;
-  std::vector<std::string> unverified;
+/// Which exact texts were verified on a GPU, which by an older verifier or never, and which failed; views run nothing.
+std::string verificationLines(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
+  using enum runtime::Verification::State;
+  size_t launched = 0, agreed = 0;
+  std::map<runtime::Verification::State, std::vector<std::string>> others;
   for (const PlanKernel &kernel : plan.kernels) {
     if (isView(kernel)) continue;
     ++launched;
-    if (kernel.verifiedOn.empty()) unverified.push_back(kernel.name + (kernel.edited ? " (edited)" : ""));
+    const runtime::Verification verification = records.of(kernel);
+    if (verification.agrees()) ++agreed;
+    else others[verification.state].push_back(kernel.name + (kernel.edited ? " (edited)" : ""));
   }
-  std::string text = fmt::format("verified on a GPU: {} of {} kernels", launched - unverified.size(), launched);
-  if (!unverified.empty()) text += fmt::format("; never: {} (weft verify)", fmt::join(unverified, ", "));
-  return text + "\n";
+  std::string text = fmt::format("verified on a GPU: {} of {} kernels", agreed, launched);
+  for (const auto &[state, label] : {std::pair(fails, "FAILED"), std::pair(planFails, "in doubt, a whole plan FAILED"),
+                                     std::pair(older, "by an older verifier"), std::pair(never, "never")})
+    if (others.contains(state)) text += fmt::format("; {}: {}", label, fmt::join(others[state], ", "));
+  return text + (others.empty() ? "\n" : " (weft verify)\n");
 }
 
 /// What a reader must know to weigh the table.
-std::string footnotes(const runtime::Plan &plan) {
+std::string footnotes(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
   std::string text = fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
   const auto uses = [&](const char *family) {
     return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.family == family; });
@@ -90,7 +102,7 @@ std::string footnotes(const runtime::Plan &plan) {
   if (const auto count = uses("cublaslt"))
     text += fmt::format("{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
                         count == 1 ? std::string("1 kernel is a product") : fmt::format("{} kernels are products", count));
-  text += verificationLines(plan);
+  text += verificationLines(plan, records);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
   return text;
 }
@@ -144,7 +156,7 @@ std::string productLine(const runtime::PlanLibraryProduct &product, const runtim
          (product.epilogue ? epilogueLine(*product.epilogue, plan) : "");
 }
 
-std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
+std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan, const runtime::BelievedRecords &records) {
   std::string text = isView(kernel) ? "  time       none: nothing is launched for a view\n"
                                     : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
                                                   nameOf(timeSourceOf(kernel)), kernel.bound,
@@ -155,8 +167,7 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan) {
     text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
                         kernel.staticSharedBytes + kernel.sharedBytes);
   if (!isView(kernel))
-    text += kernel.edited ? "  verified   no: its text was edited by hand\n" : kernel.verifiedOn.empty() ? "  verified   never on a GPU (weft verify)\n"
-                                      : fmt::format("  verified   on {}, {}\n", kernel.verifiedOn, kernel.textHash.substr(0, 16));
+    text += kernel.edited ? "  verified   no: its text was edited by hand\n" : fmt::format("  verified   {}, {}\n", describe(records.of(kernel)), kernel.textHash.substr(0, 16));
   if (!kernel.runnerUp.empty())
     text += fmt::format("  runner-up  {}{}\n", kernel.runnerUp,
                         kernel.runnerUpLoss == 0 ? "" : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
@@ -329,11 +340,11 @@ std::string editWarnings(const runtime::Artifact &artifact, size_t most) {
 }
 
 /// Everything else that is known of the plan as a whole.
-std::string details(const runtime::Artifact &artifact) {
+std::string details(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
   const runtime::Plan &plan = artifact.plan;
   const json &report = artifact.report;
   return graphLine(plan) + branchesLine(plan) + measurementLine(plan) + measuredPlans(list(report, "measuredPlans"), plan) +
-         chunksLines(list(report, "parts"), report.value("freeWorkspace", 0.0)) + savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan);
+         chunksLines(list(report, "parts"), report.value("freeWorkspace", 0.0)) + savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan, records);
 }
 
 }  // namespace
@@ -356,21 +367,22 @@ std::string familyLabel(const std::string &family) {
 }
 
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {
+  const runtime::BelievedRecords records;
   const runtime::Plan &plan = artifact.plan;
   const json &report = artifact.report;
   json rows = json::array();
-  for (const PlanKernel &kernel : plan.kernels) rows.push_back(toJson(kernel, plan.predictedSeconds));
-  std::string text = headLines(plan, report, resultColumns()) + "\n";
+  for (const PlanKernel &kernel : plan.kernels) rows.push_back(toJson(kernel, plan.predictedSeconds, records));
+  std::string text = headLines(plan, report, records, resultColumns()) + "\n";
   text += view.wide ? wideTable(plan) : screenTable(plan, report, view.all ? plan.kernels.size() : screenRows);
   constexpr size_t all = 1000;
   text += "\n" + thingsToKnow(plan, report) + editWarnings(artifact, view.all ? all : screenWarnings) +
-          warningLines(plan, report, resultColumns(), view.all ? all : screenWarnings);
-  text += view.all ? details(artifact) : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, runners-up); --kernel, --fusion, --layout: one in full\n";
+          warningLines(plan, report, records, resultColumns(), view.all ? all : screenWarnings);
+  text += view.all ? details(artifact, records) : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, runners-up); --kernel, --fusion, --layout: one in full\n";
   return {.text = text,
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
                    {"seconds", plan.predictedSeconds}, {"plan", planFigures(plan)}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"rooflineSeconds", report.value("rooflineSeconds", 0.0)}, {"facts", factsOf(plan, report)}, {"warnings", warningsOf(plan, report)},
-                   {"folded", foldedReport(plan)}, {"summary", headJson(plan, report)},
+                   {"rooflineSeconds", report.value("rooflineSeconds", 0.0)}, {"facts", factsOf(plan, report)}, {"warnings", warningsOf(plan, report, records)},
+                   {"folded", foldedReport(plan)}, {"summary", headJson(plan, report, records)},
                    {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", list(report, "measuredPlans")}, {"parts", list(report, "parts")},
                    {"saved", list(report, "saved")}, {"edits", editLines(artifact)}}};
@@ -379,19 +391,20 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {
   const runtime::Plan &plan = artifact.plan;
   const PlanKernel &kernel = findKernel(plan, name);
+  const runtime::BelievedRecords records;
   std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name, familyLabel(kernel.family),
                                  kernel.configuration);
   const char *label = "ops";
   for (const std::string &op : kernel.ops) text += fmt::format("  {:<10} {}\n", label, op), label = "";
   text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
-  text += priceLines(kernel, plan);
+  text += priceLines(kernel, plan, records);
   if (kernel.library) text += productLine(*kernel.library, plan);
   if (!kernel.source.empty())
     text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "),
                         kernel.sharedBytes, kernel.source);
   const json notes = artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
-  json object = toJson(kernel, plan.predictedSeconds);
+  json object = toJson(kernel, plan.predictedSeconds, records);
   object["fusionNotes"] = notes;
   object["reads"] = operandsJson(plan, kernel.inputs);
   object["writes"] = operandsJson(plan, kernel.outputs);

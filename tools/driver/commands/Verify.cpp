@@ -1,8 +1,8 @@
 // weft verify: every kernel of an artifact at its true extents against fp64, and the whole plan on small extents against the
-// interpreter (design rule 6). What agrees is stamped.
+// interpreter (design rule 6). What agreed in all checks is recorded (runtime/VerificationRecords.h).
 #include "kernel/Error.h"
 #include "runtime/Executor.h"
-#include "runtime/Stamps.h"
+#include "runtime/VerificationRecords.h"
 #include "runtime/verify/KernelVerification.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Flags.h"
@@ -51,19 +51,16 @@ KernelVerdict verdictOf(const runtime::Executor &executor, int index, const Kern
   return verdict;
 }
 
-/// Stamps what agreed, in the plan, in this machine's store and in --store.
-void writeStamps(const VerifyFlags &flags, runtime::Artifact artifact, const std::vector<KernelVerdict> &verdicts, const std::string &gpu) {
-  runtime::Stamps stamps;
+/// What the run found of every text, when all its checks are done.
+runtime::VerificationRun foundBy(const runtime::Plan &plan, const std::vector<KernelVerdict> &verdicts, const std::string &gpu, bool wholeRan, bool wholeFailed) {
+  using enum runtime::Verdict;
+  runtime::VerificationRun run{.records = {}, .isWhole = wholeRan};
   for (const KernelVerdict &verdict : verdicts)
-    for (runtime::PlanKernel &kernel : artifact.plan.kernels) {
-      if (kernel.name != verdict.name || !verdict.result || kernel.textHash.empty()) continue;
-      kernel.verifiedOn = verdict.failed() || kernel.edited ? "" : gpu;
-      if (!verdict.failed()) stamps[kernel.textHash] = {.textHash = kernel.textHash, .kernel = kernel.name, .tool = "0.1.0", .gpu = gpu};
-    }
-  if (artifact.manifest) runtime::writeArtifact(artifact, flags.folder);
-  else printNote(fmt::format("{} has no {}, so an older weft wrote it: it is left as it is", flags.folder, runtime::manifestFile));
-  runtime::addStamps(stamps, runtime::machineStampsFile());
-  if (!flags.store.empty()) runtime::addStamps(stamps, flags.store);
+    for (const runtime::PlanKernel &kernel : plan.kernels)
+      if (kernel.name == verdict.name && verdict.result && !kernel.textHash.empty())
+        run.records.push_back({.textHash = kernel.textHash, .gpu = gpu, .verdict = verdict.failed() ? fails : wholeFailed ? planFails : agrees,
+                               .points = verdict.result->points, .kernel = kernel.name});
+  return run;
 }
 
 std::string kernelTable(const std::vector<KernelVerdict> &verdicts) {
@@ -160,8 +157,10 @@ int verifyArtifact(const VerifyFlags &flags, bool asJson) {
     }
     progress.clear();
   }
-  writeStamps(flags, artifact, verdicts, context.gpu().name);
   const WholeVerdict whole = wholeVerdict(flags, artifact, context);
+  const runtime::VerificationRun run = foundBy(artifact.plan, verdicts, context.gpu().name, whole.check.has_value(), whole.failed());
+  runtime::addRecords(run, runtime::machineRecordsFile(), runtime::RecordStore::machine);
+  if (!flags.store.empty()) runtime::addRecords(run, flags.store, runtime::RecordStore::shipped);
   const auto count = [&](auto predicate) { return std::count_if(verdicts.begin(), verdicts.end(), predicate); };
   const auto failed = count([](const KernelVerdict &verdict) { return verdict.failed(); });
   const auto agreed = count([](const KernelVerdict &verdict) { return verdict.result && verdict.result->passed(); });
@@ -183,7 +182,7 @@ Action addVerify(CLI::App &command) {
   command.add_option("--samples", flags->samples, "points of each output, at most")->capture_default_str();
   command.add_option("--seed", flags->seed, "of inputs, samples and dropout")->capture_default_str();
   command.add_option("--gpu", flags->gpu, "number of the GPU, as the driver counts")->capture_default_str();
-  command.add_option("--store", flags->store, "add the stamps to this file, too")->type_name("FILE");
+  command.add_option("--store", flags->store, "add the verification records to this file, too")->type_name("FILE");
   command.add_flag("--kernels-only", flags->kernelsOnly, "leave out the whole plan on small extents");
   return [flags](bool json) { return verifyArtifact(*flags, json); };
 }
