@@ -46,7 +46,7 @@ void Executor::checkArchitecture() const {
                              options.folder, plan().target, gpu.index, gpu.name, gpu.architecture,
                              gpu.architecture == "sm_90" ? "sm_90a" : gpu.architecture);
   for (const PlanKernel &kernel : plan().kernels) {
-    if (!kernel.source.empty() && kernel.cubin.empty())
+    if (!options.leaveUnbuilt && !kernel.source.empty() && kernel.cubin.empty())
       throw Error::unsupported("kernel {} was not built ({}): 'weft emit {}' builds it where NVRTC is", kernel.name,
                                plan().notes.empty() ? "no cubin" : plan().notes.back(), options.folder);
     if (kernel.sharedBytes > gpu.sharedMemoryPerBlock)
@@ -126,6 +126,7 @@ void Executor::loadKernels() {
     try {
       if (kernel.library) {
         PreparedProduct product = prepare(kernel);
+        if (!product.warning().empty()) replacedProducts.insert(int(kernels.size()) - 1);
         const bool isPlanned = fitsPlan(kernel, product);
         if (!isPlanned && product.workspaceBytes() > 0) libraryWorkspaceUsers.push_back(int(kernels.size()) - 1);
         kernels.back() = libraryKernel(plan(), kernel, std::move(product), isPlanned);

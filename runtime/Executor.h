@@ -19,6 +19,7 @@ struct ExecutorOptions {
   uint64_t seed = 1, step = 0;  ///< of dropout (ir/SPEC.md, "Dropout bits")
   bool advanceStep = false;     ///< every launch of an entry point takes the next step, unless that continues another's
   bool ownExternals = true;     ///< allocate arguments and results too, for launches without pointers
+  bool leaveUnbuilt = false;    ///< kernels without a cubin are no error: nothing launches them
   size_t graphs = 8;            ///< captured graphs kept, least recently used out first
   std::string folder = "DIR";   ///< of the artifact, as messages print it
   std::chrono::milliseconds firstLaunchLimit{10000};  ///< of every kernel
@@ -45,6 +46,8 @@ public:
   int64_t deviceBytes() const { return allocatedBytes; }
   /// What is other than the plan says: algorithms of cuBLASLt that this machine's version does not have.
   const std::vector<std::string> &warnings() const { return loadWarnings; }
+  /// Whether that is so of this kernel.
+  bool replaced(int index) const { return replacedProducts.contains(index); }
 
   /// Names of parameters as the graph has them, in the plan's order.
   std::vector<std::string> parameters() const;
@@ -118,6 +121,7 @@ private:
   std::optional<CublasLt> library;
   int64_t libraryWorkspaceBytes = 0;              ///< what algorithms of this machine need beyond the plan's buffers
   std::vector<std::string> loadWarnings;
+  std::set<int> replacedProducts;                 ///< kernels whose algorithm is another one than the plan's
   std::vector<cuda::Buffer> buffers;              ///< by buffer number; empty for temporaries and the caller's
   std::vector<cuda::DevicePointer> ownBuffers;    ///< by buffer number; 0 where only callers bring memory
   std::map<std::string, cuda::Module> modules;    ///< by kernel

@@ -188,10 +188,14 @@ const VerificationRecords &shippedRecords() {
   return records;
 }
 
-std::filesystem::path machineRecordsFile() { return cacheFolder() / "verified.txt"; }
+std::filesystem::path machineRecordsFile() {
+  const auto folder = knownCacheFolder();
+  return folder ? *folder / "verified.txt" : "";
+}
 
 VerificationRecords readRecords(const std::filesystem::path &file) {
-  if (!std::filesystem::exists(file)) return {};
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return {};
   return parseRecords(readFile(file), file.string());
 }
 
@@ -208,6 +212,7 @@ VerificationRecords merged(VerificationRecords old, const VerificationRun &run) 
 }
 
 void addRecords(const VerificationRun &run, const std::filesystem::path &file, RecordStore store) {
+  if (file.empty()) throw Error::badInput("verification records cannot be kept: {}", noCacheFolder);
   try {
     const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
     std::filesystem::create_directories(folder);

@@ -29,7 +29,7 @@ inline const std::set<std::string> toldMembers = {
     "kernels.entry", "kernels.familyVersion", "kernels.source", "kernels.cubin", "kernels.grid", "kernels.block", "kernels.sharedBytes",
     "kernels.startsEarly", "kernels.seconds", "kernels.measured", "kernels.bytesMoved", "kernels.bytesNecessary", "kernels.flop", "kernels.mue",
     "kernels.bound", "kernels.registers", "kernels.spillBytes", "kernels.staticSharedBytes", "kernels.runnerUp", "kernels.runnerUpLoss",
-    "kernels.textHash", "kernels.verifiedOn"};
+    "kernels.textHash"};
 
 namespace mutations {
 

@@ -2,6 +2,7 @@
 // No MLIR. Invariant: summaryText() is at most summaryLines lines of summaryColumns columns, whatever the plan.
 #pragma once
 
+#include "runtime/VerificationRecords.h"
 #include "tools/driver/Emission.h"
 
 #include <nlohmann/json.hpp>

@@ -364,6 +364,8 @@ std::string wholeName(const runtime::PlanKernel &part) {
   return part.name.ends_with(suffix) ? part.name.substr(0, part.name.size() - suffix.size()) : part.name;
 }
 
+std::string partName(const std::string &whole, const runtime::PlanPart &part) { return whole + suffixOf(part); }
+
 void runInParts(PlannedKernels &planned, std::vector<int> &viewOf, const Parts &parts) {
   try {
     PartsBuilder(planned, viewOf, parts).run();

@@ -23,8 +23,9 @@ Kernel onPart(const Kernel &kernel, const std::string &axis, int64_t start, int6
 /// How much slower than the fastest a plan may be that takes less memory (PartsChoice.h).
 inline constexpr double mostSlower = 0.25;
 
-/// The name of the kernel that a part is of.
+/// The name of the kernel that a part is of, and the other way round.
 std::string wholeName(const runtime::PlanKernel &part);
+std::string partName(const std::string &whole, const runtime::PlanPart &part);
 
 /// Replaces the kernels around the largest temporary of a plan without buffers: part by part, operands and results of the whole
 /// as views (`viewOf`, by tensor). Throws Error(unsupported) saying why when they cannot run in so many parts.

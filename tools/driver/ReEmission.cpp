@@ -93,19 +93,6 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
   return texts.empty() ? "" : fmt::format("; legal and nearest: {}", fmt::join(texts, "; "));
 }
 
-/// ": why", of the families that know; empty where the knobs are none of those that the family offers.
-std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  std::string reason;
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs)) reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
-  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) {
-    reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
-    const auto region = contractionRegion(kernel).region;
-    if (reason.empty() && region) reason = ampereSoftmaxRefusal(*ampere, *region);
-    if (reason.empty() && region) reason = ampereRegistersRefusal(*ampere, epilogueRegisters(kernel, *region));
-  }
-  return reason.empty() ? "" : ": " + reason;
-}
-
 void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const auto [isLegal, others] = legality(kernel, configuration, device);
   if (!isLegal && others.empty())
@@ -164,6 +151,18 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
 }
 
 }  // namespace
+
+std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  std::string reason;
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs)) reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
+  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) {
+    reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
+    const auto region = contractionRegion(kernel).region;
+    if (reason.empty() && region) reason = ampereSoftmaxRefusal(*ampere, *region);
+    if (reason.empty() && region) reason = ampereRegistersRefusal(*ampere, epilogueRegisters(kernel, *region));
+  }
+  return reason.empty() ? "" : ": " + reason;
+}
 
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where) {
   Replanned result;

@@ -1,20 +1,23 @@
-// Kernels dissolved, types rewritten by axis name; see ScaledGraph.h.
+// Types rewritten by axis name, kernels dissolved; see ScaledGraph.h.
 #include "tools/driver/ScaledGraph.h"
 
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
+#include "passes/ConfigurationAttributes.h"
+#include "passes/Describe.h"
+#include "passes/Passes.h"
+#include "passes/configure/Packing.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
-#include "tools/driver/ScaledPlan.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace weft::driver {
 namespace {
-
-using Dims = std::map<std::string, int64_t>;
 
 /// The body's ops take the kernel's place. A change of layout has no place in a graph without layouts.
 void dissolve(KernelOp kernel) {
@@ -32,36 +35,6 @@ void dissolve(KernelOp kernel) {
   }
   kernel->erase();
 }
-
-/// New extents by axis name.
-class Scaling {
-public:
-  Scaling(const Dims &dims, Dims small) : dims(dims), small(std::move(small)) {
-    // Where one axis follows another (keys follow queries), it is scaled like it.
-    for (const auto &[name, leader] : {std::pair("k", "j"), std::pair("w", "p")})
-      if (dims.contains(name) && dims.contains(leader) && dims.at(name) == dims.at(leader) && this->small.contains(leader))
-        this->small.try_emplace(name, this->small.at(leader));
-  }
-
-  int64_t extent(const std::string &axis, int64_t extent) const {
-    const auto scaled = small.find(axis);
-    if (scaled == small.end() || dims.at(axis) < scaled->second || extent % dims.at(axis) != 0) return extent;
-    return extent / dims.at(axis) * scaled->second;
-  }
-  mlir::Type type(mlir::Type type) const {
-    const auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
-    if (!tensor) return type;
-    const std::vector<std::string> names = axisNames(type);
-    llvm::SmallVector<int64_t> shape(tensor.getShape());
-    for (size_t axis = 0; axis < names.size(); ++axis) shape[axis] = extent(names[axis], shape[axis]);
-    return mlir::RankedTensorType::get(shape, tensor.getElementType(), tensor.getEncoding());
-  }
-  const Dims &extents() const { return small; }
-
-private:
-  const Dims &dims;
-  Dims small;
-};
 
 /// Extents that stand in attributes. Before types change: they are read by the axis' name.
 void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
@@ -86,38 +59,99 @@ void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
   if (auto norm = mlir::dyn_cast<RmsNormalizeOp>(op)) scaleCount(norm);
 }
 
-void scale(GraphOp graph, const Scaling &scaling) {
-  mlir::Block &body = graph.getBody().front();
-  for (mlir::Operation &op : body) scaleAttributes(&op, scaling);
-  for (mlir::BlockArgument argument : body.getArguments()) argument.setType(scaling.type(argument.getType()));
-  for (mlir::Operation &op : body)
-    for (mlir::Value result : op.getResults()) result.setType(scaling.type(result.getType()));
-  const auto all = [&](llvm::ArrayRef<mlir::Type> types) { return llvm::map_to_vector(types, [&](mlir::Type one) { return scaling.type(one); }); };
-  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), all(graph.getArgumentTypes()), all(graph.getResultTypes())));
+mlir::Type scaled(mlir::Type type, const Scaling &scaling) {
+  const auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
+  if (!tensor) return type;
+  const std::vector<std::string> names = axisNames(type);
+  llvm::SmallVector<int64_t> shape(tensor.getShape());
+  for (size_t axis = 0; axis < names.size(); ++axis) shape[axis] = scaling.extent(names[axis], shape[axis]);
+  return mlir::RankedTensorType::get(shape, tensor.getElementType(), tensor.getEncoding());
 }
 
-ScaledGraph rewritten(const std::string &text, const Scaling &scaling) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<WeftDialect>();
-  checkMlirNesting(text, "graph.mlir");
-  CapturedDiagnostics diagnostics(context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "graph.mlir");
-  if (!module) throw diagnostics.error(ErrorKind::badInput, "graph.mlir is not a graph");
-  for (GraphOp graph : module->getOps<GraphOp>()) {
-    for (KernelOp kernel : llvm::make_early_inc_range(graph.getBody().front().getOps<KernelOp>())) dissolve(kernel);
-    scale(graph, scaling);
+/// The regions that a plan has kernels of: those that only move parameters are done at load (PlanBuilder.cpp, isPacking).
+std::vector<KernelOp> launchedRegions(GraphOp graph) {
+  std::vector<KernelOp> launched;
+  llvm::DenseSet<mlir::Value> packed;
+  const auto isPacked = [&](mlir::Value value) {
+    const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+    return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
+  };
+  for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) {
+    const bool isView = std::holds_alternative<ViewKnobs>(configurationOf(region.getOperation()).knobs);
+    if (isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) && llvm::all_of(region->getOperands(), isPacked))
+      packed.insert(region->result_begin(), region->result_end());
+    else
+      launched.push_back(region);
   }
-  if (mlir::failed(mlir::verify(*module)))
-    throw Error::unsupported("the graph holds on to its extents: {}", diagnostics.text());
-  return {.text = Compilation::print(*module), .dims = scaling.extents()};
+  return launched;
+}
+
+/// The name of a value as the plan has it: a copy in another layout has that of what was copied.
+std::string nameOf(mlir::Value value) {
+  for (auto region = value.getDefiningOp<KernelOp>(); region && region.getName().starts_with("transpose_") && mlir::isa<IdentityOp>(region.getBody().front().front());
+       region = value.getDefiningOp<KernelOp>())
+    value = region->getOperand(0);
+  return writtenName(value);
+}
+
+void scale(GraphOp graph, const Scaling &scaling) {
+  graph.walk([&](mlir::Operation *op) { scaleAttributes(op, scaling); });
+  graph.walk([&](mlir::Operation *op) {
+    op->removeAttr("layouts");  // strides of the true extents; the plan has those of the small ones
+    for (mlir::Value result : op->getResults()) result.setType(scaled(result.getType(), scaling));
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        for (mlir::BlockArgument argument : block.getArguments()) argument.setType(scaled(argument.getType(), scaling));
+  });
+  const auto all = [&](llvm::ArrayRef<mlir::Type> types) {
+    return llvm::map_to_vector(types, [&](mlir::Type one) { return scaled(one, scaling); });
+  };
+  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), all(graph.getArgumentTypes()), all(graph.getResultTypes())));
 }
 
 }  // namespace
 
-ScaledGraph scaledGraph(const std::string &graph, const Dims &dims) { return rewritten(graph, Scaling(dims, scaledDims(dims))); }
-ScaledGraph plainGraph(const std::string &graph) {
-  const Dims none;
-  return rewritten(graph, Scaling(none, {}));
+Scaling::Scaling(Dims dimsGiven, Dims smallGiven) : dims(std::move(dimsGiven)), small(std::move(smallGiven)) {
+  for (const auto &[name, leader] : {std::pair("k", "j"), std::pair("w", "p")})
+    if (dims.contains(name) && dims.contains(leader) && dims.at(name) == dims.at(leader) && small.contains(leader))
+      small.try_emplace(name, small.at(leader));
+  std::erase_if(small, [&](const auto &entry) { return !dims.contains(entry.first) || dims.at(entry.first) <= entry.second; });
+}
+
+int64_t Scaling::extent(const std::string &axis, int64_t extent) const {
+  const auto shorter = small.find(axis);
+  if (shorter == small.end() || extent % dims.at(axis) != 0) return extent;
+  return extent / dims.at(axis) * shorter->second;
+}
+
+int64_t Scaling::part(const std::string &axis, int64_t index) const {
+  const auto shorter = small.find(axis);
+  if (shorter == small.end()) return index;
+  if (index * shorter->second % dims.at(axis) != 0)
+    throw Error::unsupported("index {} of the {} along axis {} is none of the {} that are left", index, dims.at(axis), axis, shorter->second);
+  return index * shorter->second / dims.at(axis);
+}
+
+ScaledGraph scaledGraph(const std::string &graph, const Scaling &scaling) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<WeftDialect>();
+  checkMlirNesting(graph, "graph.mlir");
+  CapturedDiagnostics diagnostics(context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(graph, &context, "graph.mlir");
+  if (!module) throw diagnostics.error(ErrorKind::badInput, "graph.mlir is not a graph");
+  ScaledGraph result;
+  std::vector<KernelOp> launched;
+  for (GraphOp one : module->getOps<GraphOp>()) {
+    for (KernelOp region : launchedRegions(one)) launched.push_back(region);
+    for (mlir::Value value : one.getBody().front().getTerminator()->getOperands()) result.results.push_back(nameOf(value));
+    scale(one, scaling);
+  }
+  if (mlir::failed(mlir::verify(*module))) throw Error::unsupported("the graph holds on to its extents: {}", diagnostics.text());
+  for (KernelOp region : launched) result.kernels.push_back(toKernel({region.getOperation()}, region.getName().str()));
+  for (GraphOp one : module->getOps<GraphOp>())
+    for (KernelOp kernel : llvm::make_early_inc_range(one.getBody().front().getOps<KernelOp>())) dissolve(kernel);
+  result.ops = Compilation::print(*module);
+  return result;
 }
 
 }  // namespace weft::driver

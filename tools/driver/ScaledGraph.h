@@ -1,22 +1,41 @@
-// An artifact's graph without its kernels, on small extents: what `verify` compiles again where no preset says how the model was built.
+// An artifact's graph on small extents: its kernels as they are, every axis shorter. What `verify` runs whole.
 #pragma once
+
+#include "kernel/Kernel.h"
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace weft::driver {
 
-struct ScaledGraph {
-  std::string text;                      ///< one weft.graph, as a .mlir model
-  std::map<std::string, int64_t> dims;   ///< axes that became smaller, and their extents
+using Dims = std::map<std::string, int64_t>;
+
+/// New extents by axis name. Where one axis follows another (keys follow queries), it is scaled like it.
+class Scaling {
+public:
+  /// `small` names axes of `dims`, none longer than there. Without any, every extent stays.
+  Scaling(Dims dims, Dims small);
+
+  /// An axis of `dims`, or the same multiple of it: three stacked projections stay three. Others keep their extent.
+  int64_t extent(const std::string &axis, int64_t extent) const;
+  /// Of an index or a number of indices along the axis; throws Error(unsupported) where the small axis has no such one.
+  int64_t part(const std::string &axis, int64_t index) const;
+  /// Axes that became smaller, and their extents.
+  const Dims &extents() const { return small; }
+
+private:
+  Dims dims, small;
 };
 
-/// Takes the ops of all weft.kernel regions of graph.mlir out of them, leaves changes of layout away, and gives every axis that `dims`
-/// names its scaled extent (ScaledPlan.h), or the same multiple of it: three stacked projections stay three. Throws Error(unsupported)
-/// with the verifier's message where the graph holds on to an extent.
-ScaledGraph scaledGraph(const std::string &graph, const std::map<std::string, int64_t> &dims);
-/// The same graph on its own extents.
-ScaledGraph plainGraph(const std::string &graph);
+struct ScaledGraph {
+  std::vector<Kernel> kernels;       ///< of the regions that a plan has kernels of, in order
+  std::vector<std::string> results;  ///< names of what the graph returns, changes of layout seen through
+  std::string ops;                   ///< the graph without regions and changes of layout: what the interpreter computes
+};
+
+/// Throws Error(unsupported) with the verifier's message where the graph holds on to an extent.
+ScaledGraph scaledGraph(const std::string &graph, const Scaling &scaling);
 
 }  // namespace weft::driver

@@ -1,263 +1,263 @@
+// Kernels of the scaled graph with the plan's tensors and knobs; see ScaledPlan.h.
 #include "tools/driver/ScaledPlan.h"
 
-#include "ir/Interpreter.h"
-#include "ir/Weft.h"
 #include "kernel/Error.h"
-#include "kernel/reference/Rounding.h"
-#include "kernel/reference/StoredElement.h"
-#include "passes/Describe.h"
-#include "models/Models.h"
-#include "runtime/Executor.h"
-#include "runtime/Files.h"
-#include "tools/driver/Compilation.h"
-#include "tools/driver/Diagnostics.h"
-#include "tools/driver/Emission.h"
+#include "passes/configure/Families.h"
+#include "runtime/PlanMemory.h"
+#include "runtime/TensorLayout.h"
+#include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PlanParts.h"
-#include "tools/driver/ScaledGraph.h"
+#include "tools/driver/PlanWiring.h"
+#include "tools/driver/ReEmission.h"
+#include "tools/driver/ScaledTensors.h"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace weft::driver {
 namespace {
 
-/// A graph argument as its plan tensor stores it, logical row-major.
-std::vector<std::byte> stored(const TensorValue &value, const runtime::PlanTensor &tensor) {
-  const DType dtype = *parseDType(tensor.dtype);
-  std::vector<std::byte> bytes(value.elements.size() * size_t(sizeOf(dtype)));
-  for (size_t n = 0; n < value.elements.size(); ++n)
-    reference::storeElement(dtype, &bytes[n * size_t(sizeOf(dtype))], reference::roundTo(dtype, value.elements[n]));
-  return bytes;
+using nlohmann::json;
+using runtime::PlanKernel;
+
+/// The most operations that the interpreter is asked for: some seconds of it.
+constexpr double mostFlop = 4e8;
+
+/// How far knobs are from others of their family: numbers by their ratio, everything else by being another.
+double distance(const json &a, const json &b) {
+  double sum = 0;
+  for (const auto &[name, value] : a.items()) {
+    const json other = b.value(name, json());
+    if (value.is_number() && other.is_number()) sum += std::abs(std::log2((value.get<double>() + 1) / (other.get<double>() + 1)));
+    else if (value != other) sum += 4;
+  }
+  return sum;
 }
 
-std::vector<double> loaded(const std::vector<std::byte> &bytes, DType dtype) {
-  std::vector<double> values(bytes.size() / size_t(sizeOf(dtype)));
-  for (size_t n = 0; n < values.size(); ++n) values[n] = reference::loadElement(dtype, &bytes[n * size_t(sizeOf(dtype))]);
-  return values;
+/// The nearest knobs under the same layouts, of the same family if it has any.
+std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configuration &own, const Device &device) {
+  LayoutConstraints constraints;
+  constraints.inputs.assign(own.inputs.begin(), own.inputs.end());
+  constraints.outputs.assign(own.outputs.begin(), own.outputs.end());
+  const json wanted = toJson(own.knobs, kernel);
+  std::optional<std::pair<double, Configuration>> best;
+  forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
+    constexpr double otherFamily = 1e6;
+    const double far = distance(wanted, toJson(candidate.knobs, kernel)) + (familyOf(candidate.knobs) == familyOf(own.knobs) ? 0 : otherFamily);
+    if (!best || far < best->first) best.emplace(far, candidate);
+    return true;
+  });
+  if (!best) return std::nullopt;
+  return std::move(best->second);
 }
 
-/// The names that plans give to a graph's values.
-class ValueNames {
+/// How many indices the whole of a chunked kernel has along the axis, by its region.
+std::map<int, int64_t> chunkedExtents(const runtime::Plan &plan) {
+  std::map<int, int64_t> extents;
+  for (const PlanKernel &kernel : plan.kernels)
+    if (kernel.part) extents[kernel.part->region] += kernel.part->size;
+  return extents;
+}
+
+class PlanScaling {
 public:
-  explicit ValueNames(mlir::Operation *graph) : described(describeGraph(graph)) {}
-  const std::string &of(mlir::Value value) const {
-    const auto at = std::ranges::find(described.tensors, value);
-    if (at == described.tensors.end()) throw Error::checkFailed("a value of the graph has no name");
-    return described.flow.tensors[size_t(at - described.tensors.begin())].name;
+  PlanScaling(const runtime::Artifact &artifact, const Scaling &scaling)
+      : scaling(scaling), device(findDevice(artifact.plan.device)), chunked(chunkedExtents(artifact.plan)) {
+    result.planned.plan = artifact.plan;
+    result.graph = scaledGraph(artifact.graph, scaling);
+    result.dims = scaling.extents();
+  }
+
+  ScaledPlan run() {
+    addKernels();
+    scaleTensors(plan, extents());
+    for (size_t index = 0; index < plan.kernels.size(); ++index) {
+      checkAlignment(plan.kernels[index]);
+      configure(index);
+    }
+    for (const auto &[name, extent] : result.dims) plan.dims[name] = extent;
+    plan.measurement.reset();
+    plan.workspaceBytes = runtime::PlanMemory(plan).bytes(runtime::BufferKind::temporary);
+    checkOverwriting(result.planned, "the plan on small extents");
+    return std::move(result);
   }
 
 private:
-  DescribedOps described;
-};
-
-/// A model as it is compiled on small extents.
-struct ScaledSource {
-  ModelFlags model;
-  ChoiceFlags choices;
-  Phase first = Phase::import;
-  std::map<std::string, int64_t> dims;
-};
-
-/// Whether the plan runs in parts, the artifact's says.
-ChoiceFlags withoutParts(ChoiceFlags choices) {
-  choices.parts = 1;
-  return choices;
-}
-
-/// The model compiled anew, in memory.
-class ScaledModel {
-public:
-  ScaledModel(const ScaledSource &source, const TargetFlags &target, bool inParts)
-      : target(target), compilation(source.model, withoutParts(source.choices), target) {
-    compilation.import(source.first);
-    const Selected selected = compilation.select(compilation.propose(source.first));
-    const select::Selection &selection = selected.best().selection;
-    // A plan in parts is checked in parts: of 3 heads or batches one by one, where the small extents leave them aligned.
-    for (const int count : {inParts ? 3 : 1, 1}) {
-      const Parts parts{.count = count, .prices = &compilation.costModel()};
-      try {
-        planned = buildPlan(selection.problem(), selection.best(), compilation.costModel().device(), false, &parts);
-        return;
-      } catch (const Error &error) {
-        if (count == 1 || error.kind != ErrorKind::unsupported) throw;
-      }
+  void addKernels() {
+    const std::vector<size_t> regions = regionsOf(plan, result.graph.kernels.size(), "plan.json");
+    for (size_t index = 0; index < plan.kernels.size(); ++index) {
+      PlanKernel &entry = plan.kernels[index];
+      ChosenKernel chosen{.kernel = result.graph.kernels[regions[index]], .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+      if (entry.part) takePart(entry, chosen.kernel);
+      if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
+        throw Error::checkFailed("kernel '{}' has other operands in graph.mlir than in plan.json", entry.name);
+      chosen.kernel.name = entry.name;
+      entry.cubin.clear();
+      for (const BodyOp &op : chosen.kernel.body) result.flop += op.flop;
+      result.planned.kernels.push_back(std::move(chosen));
     }
   }
 
-  runtime::Artifact build() {
-    planned.plan.model = compilation.description().name;
-    planned.plan.device = compilation.costModel().device().name;
-    const EmittedPlan emitted = emitKernels(planned, target.architecture(), [](const ChosenKernel &) { return std::vector<std::string>(); });
-    BuildSummary summary;
-    runtime::Artifact artifact;
-    artifact.cubins = buildCubins(planned.plan, emitted, false, {}, summary).cubins;
-    if (summary.skipped) throw Error::unsupported("no NVRTC, which the plan on small extents needs; 'weft env' says where it is looked for");
-    artifact.plan = planned.plan;
-    artifact.sources = emitted.sources;
-    return artifact;
+  /// The same chunk of the small axis.
+  void takePart(PlanKernel &entry, Kernel &kernel) const {
+    const auto axis = std::ranges::find(kernel.axes, entry.part->axis, &Axis::name);
+    if (axis == kernel.axes.end()) throw Error::checkFailed("kernel '{}' has no axis {}", entry.name, entry.part->axis);
+    const int64_t whole = chunked.at(entry.part->region);
+    const auto scaled = [&](int64_t index) {
+      if (index * axis->extent % whole != 0)
+        throw Error::unsupported("chunk '{}' begins or ends within an index of the {} along axis {}", entry.name, axis->extent, axis->name);
+      return index * axis->extent / whole;
+    };
+    const std::string name = wholeName(entry);
+    entry.part->start = scaled(entry.part->start);
+    entry.part->size = scaled(entry.part->size);
+    kernel = onPart(kernel, entry.part->axis, entry.part->start, entry.part->size);
+    entry.name = partName(name, *entry.part);
   }
-  GraphOp graph() const { return *compilation.graph().getOps<GraphOp>().begin(); }
 
-private:
-  const TargetFlags &target;
-  Compilation compilation;
-  PlannedKernels planned;
+  /// As the kernels have them; of what no kernel touches, the parts of a packed parameter, by their axes.
+  TensorExtents extents() const {
+    TensorExtents known(plan.tensors.size());
+    const auto take = [&](int tensor, const Kernel &kernel, int value) {
+      std::vector<int64_t> asked;
+      for (const int axis : kernel.values[size_t(value)].axes) asked.push_back(kernel.axes[size_t(axis)].extent);
+      std::vector<int64_t> &one = known[size_t(tensor)];
+      if (one.empty()) one = asked;
+      if (one != asked || asked.size() != plan.tensors[size_t(tensor)].extents.size())
+        throw Error::checkFailed("kernel '{}' takes '{}' with extents [{}], other kernels with [{}]", kernel.name, plan.tensors[size_t(tensor)].name,
+                                 fmt::join(asked, ", "), fmt::join(one, ", "));
+    };
+    for (size_t index = 0; index < plan.kernels.size(); ++index) {
+      const PlanKernel &entry = plan.kernels[index];
+      const Kernel &kernel = result.planned.kernels[index].kernel;
+      for (size_t n = 0; n < entry.inputs.size(); ++n) take(entry.inputs[n], kernel, kernel.inputs[n]);
+      for (size_t n = 0; n < entry.outputs.size(); ++n) take(entry.outputs[n], kernel, kernel.outputs[n]);
+    }
+    for (size_t index = 0; index < known.size(); ++index)
+      for (size_t d = known[index].size(); d < plan.tensors[index].extents.size(); ++d)
+        known[index].push_back(scaling.extent(plan.tensors[index].axes[d], plan.tensors[index].extents[d]));
+    return known;
+  }
+
+  /// Every kernel is promised operands that begin at multiples of 16 bytes.
+  void checkAlignment(const PlanKernel &kernel) const {
+    constexpr int64_t promised = 16;
+    if (runtime::isView(kernel)) return;
+    for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
+      for (const int tensor : *tensors)
+        if (const runtime::PlanTensor &one = plan.tensors[size_t(tensor)]; one.offset * runtime::elementBytes(one) % promised != 0)
+          throw Error::unsupported("'{}' begins at no multiple of {} bytes at {}", one.name, promised, printDims(result.dims));
+  }
+
+  void configure(size_t index) {
+    PlanKernel &entry = plan.kernels[index];
+    ChosenKernel &chosen = result.planned.kernels[index];
+    chosen.configuration = configurationOf(plan, entry, chosen.kernel);
+    if (runtime::isView(entry)) return;  // the same part of its whole; which views are worth it at these extents is no matter
+    if (legality(chosen.kernel, chosen.configuration, device).isLegal) return;
+    const std::optional<Configuration> nearest = nearestLegal(chosen.kernel, chosen.configuration, device);
+    if (!nearest) throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name, printDims(result.dims));
+    const std::string reason = knobsRefusal(chosen.kernel, chosen.configuration, device);
+    result.others.push_back({.kernel = entry.name, .own = describe(chosen.kernel, chosen.configuration.knobs), .used = describe(chosen.kernel, nearest->knobs),
+                             .reason = reason.empty() ? "its family does not offer them at these extents" : reason.substr(2)});
+    chosen.configuration.knobs = nearest->knobs;
+    entry.knobs = toJson(nearest->knobs, chosen.kernel);
+    entry.family = familyOf(nearest->knobs);
+    entry.configuration = describe(chosen.kernel, nearest->knobs);
+    if (entry.workspaceBuffer >= 0 && entry.family != familyOf(LibraryKnobs{})) {
+      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) { return one.buffer == entry.workspaceBuffer; });
+      entry.workspaceBuffer = -1;
+    }
+  }
+
+  const Scaling &scaling;
+  const Device device;
+  const std::map<int, int64_t> chunked;
+  ScaledPlan result;
+  runtime::Plan &plan = result.planned.plan;
 };
 
-std::vector<TensorValue> interpreted(GraphOp graph, const std::vector<TensorValue> &arguments, uint64_t seed, bool rounded) {
-  const InterpreterOptions options{.precision = rounded ? Precision::f32 : Precision::f64, .roundToStorage = rounded, .seed = seed, .step = 0};
-  auto results = interpret(graph, arguments, options);
-  if (mlir::failed(results)) throw Error::checkFailed("the graph on small extents cannot be interpreted");
-  return std::move(*results);
+/// The largest odd multiple of `step` up to `most` that is below the extent; the extent itself where there is none.
+int64_t oddMultiple(int64_t extent, int64_t step, int64_t most) {
+  const int64_t limit = std::min(most, extent - 1) / step;
+  return limit < 1 ? extent : (limit % 2 == 1 ? limit : limit - 1) * step;
 }
 
-/// Share of the largest result that sums of products of 8-bit floats or of tf32 may lose, which the interpreter computes in fp32: of some
-/// hundred terms, and of tf32 after some products (ir/SPEC.md, "Contraction").
-double productLoss(GraphOp graph) {
-  double loss = 0;
-  graph.walk([&](ContractOp op) {
-    if (op.getPrecision() || (isFloat8(*toDType(op.getA().getType())) && isFloat8(*toDType(op.getB().getType())))) loss = 0x1p-7;
-  });
-  return loss;
-}
+/// Into how many chunks an axis is cut, and whether they have more than one index.
+struct Chunks {
+  int64_t count = 0;
+  bool isLong = false;
+};
 
-ResultCheck compare(const std::string &name, const std::vector<double> &got, const TensorValue &exact, const TensorValue &rounded, DType dtype,
-                    double loss) {
-  ResultCheck check{.name = name, .elements = int64_t(got.size()), .worst = 0, .bound = 0, .passed = true};
-  for (size_t n = 0; n < exact.elements.size(); ++n) {
-    const double unit = reference::roundingError(dtype, exact.elements[n]);
-    check.bound = std::max({check.bound, 4 * std::abs(rounded.elements[n] - exact.elements[n]), 2 * unit, loss * std::abs(exact.elements[n])});
-  }
-  for (size_t n = 0; n < exact.elements.size(); ++n) {
-    const double difference = got[n] == exact.elements[n] ? 0 : std::abs(got[n] - exact.elements[n]);
-    check.passed &= difference <= check.bound;  // false for NaN
-    check.worst = std::isnan(difference) || difference > check.worst ? difference : check.worst;
-  }
-  check.passed &= got.size() == exact.elements.size() && std::isfinite(check.bound);
-  return check;
-}
-
-/// Which part of the model the plan is: the one that takes the same arguments.
-std::string partOf(const runtime::Plan &plan, const TargetFlags &target) {
-  std::set<std::string> wanted;
-  for (const runtime::PlanTensor &tensor : plan.tensors)
-    if (tensor.role == "argument" || tensor.role == "parameter") wanted.insert(tensor.logical);
-  for (const char *part : {"layer", "attention"}) {
-    ModelFlags flags;
-    flags.model = plan.model;
-    flags.part = part;
-    flags.dtype = plan.dtype;
-    Compilation compilation(flags, {}, target);
-    compilation.import();
-    std::set<std::string> names;
-    GraphOp graph = *compilation.graph().getOps<GraphOp>().begin();
-    const ValueNames nameOf(graph);
-    for (mlir::Value argument : graph.getBody().getArguments()) names.insert(nameOf.of(argument));
-    if (std::ranges::includes(names, wanted)) return part;
-  }
-  throw Error::unsupported("no part of '{}' takes the arguments of this plan", plan.model);
-}
-
-/// A preset is built with other dimensions.
-ScaledSource presetSource(const runtime::Artifact &artifact, const TargetFlags &target) {
-  const runtime::Plan &plan = artifact.plan;
-  ScaledSource source{.model = {}, .choices = {}, .dims = scaledDims(plan.dims)};
-  source.model.model = plan.model;
-  source.model.part = partOf(plan, target);
-  source.model.dtype = plan.dtype;
-  source.model.tf32 = artifact.graph.find("precision = tf32") != std::string::npos;
-  source.model.train = plan.entryPoints.contains("backward");
-  for (const auto &[name, extent] : source.dims) source.model.dims.push_back(fmt::format("{}={}", name, extent));
-  source.choices.variant = plan.variant;
-  if (plan.variant.ends_with("decompose-norms")) source.choices.norms = "decomposed";
-  if (plan.variant.ends_with("defer-norms")) source.choices.norms = "deferred";
-  return source;
-}
-
-/// The most multiplications that the interpreter is asked for: some seconds of it.
-constexpr double mostFlop = 4e8;
-
-bool isPreset(const std::string &name) {
-  return std::ranges::any_of(models::presets(), [&](const models::Preset &preset) { return preset.name == name; });
-}
-
-ScaledSource fileSource(const ScaledGraph &graph, const std::string &name, const runtime::TemporaryFolder &folder) {
-  ScaledSource source{.model = {}, .choices = {}, .first = Phase::fuse, .dims = graph.dims};
-  source.model.model = folder.path() / (name + ".mlir");
-  runtime::writeFile(source.model.model, graph.text);
-  return source;
-}
-
-/// The artifact's own graph on small extents. Where it holds on to its extents: the preset of that name, with other dimensions; or the
-/// graph as it is, if it is small enough.
-ScaledSource sourceOf(const runtime::Artifact &artifact, const TargetFlags &target, const runtime::TemporaryFolder &folder) {
-  const runtime::Plan &plan = artifact.plan;
-  std::string reason;
-  try {
-    return fileSource(scaledGraph(artifact.graph, plan.dims), plan.model, folder);
-  } catch (const Error &error) {
-    if (error.kind != ErrorKind::unsupported) throw;
-    reason = error.what();
-  }
-  if (isPreset(plan.model)) return presetSource(artifact, target);
-  double flop = 0;
-  for (const runtime::PlanKernel &kernel : plan.kernels) flop += kernel.flop;
-  if (flop > mostFlop)
-    throw Error::unsupported("{}; on these it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for", reason, flop, mostFlop);
-  return fileSource(plainGraph(artifact.graph), plan.model, folder);
+std::map<std::string, Chunks> chunksByAxis(const runtime::Plan &plan) {
+  std::map<std::string, std::map<int, Chunks>> byRegion;
+  for (const PlanKernel &kernel : plan.kernels)
+    if (kernel.part) {
+      Chunks &chunks = byRegion[kernel.part->axis][kernel.part->region];
+      ++chunks.count;
+      chunks.isLong |= kernel.part->size > 1;
+    }
+  std::map<std::string, Chunks> result;
+  for (const auto &[axis, regions] : byRegion)
+    for (const auto &[region, chunks] : regions)
+      if (chunks.count > result[axis].count) result[axis] = chunks;
+  return result;
 }
 
 }  // namespace
 
-std::map<std::string, int64_t> scaledDims(const std::map<std::string, int64_t> &dims) {
-  const auto at = [&](const char *name) { return dims.contains(name) ? dims.at(name) : 0; };
-  std::map<std::string, int64_t> small{{"b", 3}, {"j", 13}, {"p", 8}};
+std::string printDims(const Dims &dims) {
+  std::vector<std::string> texts;
+  for (const auto &[name, extent] : dims) texts.push_back(fmt::format("{}={}", name, extent));
+  return texts.empty() ? "its own extents" : fmt::format("{}", fmt::join(texts, " "));
+}
+
+ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling) { return PlanScaling(artifact, scaling).run(); }
+
+Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest) {
+  const auto at = [&](const char *name) { return plan.dims.contains(name) ? plan.dims.at(name) : 0; };
   const int64_t repeat = at("g") > 0 ? at("h") / at("g") : 1;
-  small["h"] = repeat == 1 ? 3 : at("g") == 1 ? 3 : 4;
+  Dims small{{"b", 3}, {"j", oddMultiple(at("j"), step, longest + 2 * step)}, {"p", oddMultiple(at("p"), step, std::max(step, longest / 5))}};
+  small["h"] = repeat == 1 || at("g") == 1 ? 3 : 4;
   if (at("g") > 0) small["g"] = repeat == 1 ? 3 : at("g") == 1 ? 1 : 2;
-  if (at("k") != at("j")) small["k"] = 21;
-  if (at("w") != at("p")) small["w"] = 16;
-  if (at("i") > 0) small["i"] = at("i") == at("h") * at("p") ? small["h"] * small["p"] : 40;
-  if (at("u") > 0) small["u"] = 56;
-  std::erase_if(small, [&](const auto &entry) { return !dims.contains(entry.first); });
+  if (at("k") != at("j")) small["k"] = oddMultiple(at("k"), step, longest + 4 * step);
+  if (at("w") != at("p")) small["w"] = oddMultiple(at("w"), step, std::max(step, longest / 5));
+  for (const auto &[axis, chunks] : chunksByAxis(plan)) small[axis] = chunks.count * (chunks.isLong ? 2 : 1);
+  for (auto &[name, extent] : small) extent = std::min(extent, at(name.c_str()));
+  small["i"] = at("i") == at("h") * at("p") ? small["h"] * small["p"] : oddMultiple(at("i"), step, longest / 2);
+  small["u"] = oddMultiple(at("u"), step, longest * 3 / 2);
+  std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;
 }
 
-ScaledCheck checkScaled(const runtime::Artifact &artifact, const TargetFlags &target, const runtime::cuda::Context &context, uint64_t seed) {
-  const runtime::TemporaryFolder folder(std::filesystem::temp_directory_path() / "weft-verify");
-  const ScaledSource source = sourceOf(artifact, target, folder);
-  const bool inParts = std::ranges::any_of(artifact.plan.kernels, [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); });
-  ScaledModel model(source, target, inParts);
-  GraphOp graph = model.graph();
-  const ValueNames nameOf(graph);
-  const std::vector<TensorValue> arguments = randomArguments(graph, seed);
-  runtime::Executor executor(model.build(), context, {.seed = seed, .step = 0, .folder = "the plan on small extents"});
-  executor.poison();
-  for (size_t n = 0; n < arguments.size(); ++n) {
-    const std::string name = nameOf.of(graph.getBody().getArgument(unsigned(n)));
-    for (size_t tensor = 0; tensor < executor.plan().tensors.size(); ++tensor) {
-      const runtime::PlanTensor &one = executor.plan().tensors[tensor];
-      if (one.logical != name) continue;
-      if (one.role == "parameter") executor.setParameter(name, stored(arguments[n], one));
-      if (one.role == "argument") executor.write(int(tensor), stored(arguments[n], one));
+ScaledPlan scaledPlan(const runtime::Artifact &artifact) {
+  const runtime::Plan &plan = artifact.plan;
+  std::optional<ScaledPlan> best;
+  std::string reason;
+  const auto attempt = [&](const Dims &small) {
+    try {
+      ScaledPlan one = scaledPlan(artifact, Scaling(plan.dims, small));
+      if (one.flop > mostFlop) {
+        reason = fmt::format("at {} it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for", printDims(one.dims), one.flop, mostFlop);
+        return false;
+      }
+      if (!best || one.others.size() < best->others.size()) best = std::move(one);
+      return true;
+    } catch (const Error &error) {
+      if (error.kind == ErrorKind::checkFailed) throw;
+      reason = error.what();
+      return false;
     }
+  };
+  for (const int64_t step : {1, 8, 16, 32, 64}) {
+    for (const int64_t longest : {128, 40})  // beyond a tile of 128, or less work
+      if (attempt(smallDims(plan, step, longest))) break;
+    if (best && best->others.empty()) break;
   }
-  const runtime::cuda::Stream stream;
-  const runtime::EntryPoint &entry = executor.entryPoint("");
-  executor.launch(entry, stream.handle());
-  stream.synchronize();
-
-  ScaledCheck check{.dims = source.dims, .kernels = executor.plan().kernels.size(), .results = {}};
-  const std::vector<TensorValue> exact = interpreted(graph, arguments, seed, false), rounded = interpreted(graph, arguments, seed, true);
-  mlir::Operation *terminator = graph.getBody().front().getTerminator();
-  for (size_t n = 0; n < exact.size(); ++n) {
-    const std::string name = nameOf.of(terminator->getOperand(unsigned(n)));
-    const auto tensor = std::ranges::find_if(entry.outputs, [&](int output) { return executor.plan().tensors[size_t(output)].logical == name; });
-    if (tensor == entry.outputs.end()) throw Error::checkFailed("the plan on small extents has no result '{}'", name);
-    const DType dtype = *parseDType(executor.plan().tensors[size_t(*tensor)].dtype);
-    check.results.push_back(compare(name, loaded(executor.read(*tensor), dtype), exact[n], rounded[n], dtype, productLoss(graph)));
-  }
-  return check;
+  if (const std::string small = reason; !best && attempt({})) best->unscaled = small;
+  if (!best) throw Error::unsupported("{}", reason);
+  return std::move(*best);
 }
 
 }  // namespace weft::driver

@@ -1,40 +1,44 @@
-// An artifact's model again on small odd extents: the same graph, another plan, run whole on a GPU and compared with
-// the interpreter (design rule 6).
+// The plan that was chosen, on small extents: the artifact's own kernels and tensors, with their fusions, orders, views, chunks,
+// buffers and concurrency, and with their own knobs wherever these are legal there. `verify` runs it whole (ScaledCheck.h).
+//
+// Invariant: which tensors a kernel reads and writes, and where they lie, is what plan.json says, not what the graph implies: a plan
+// whose wiring is wrong computes something else than its graph.
 #pragma once
 
-#include "runtime/Cuda.h"
-#include "tools/driver/Flags.h"
+#include "tools/driver/PlanBuilder.h"
+#include "tools/driver/ScaledGraph.h"
 
-#include <map>
 #include <string>
 #include <vector>
 
-namespace weft::runtime {
-struct Artifact;
-}
-
 namespace weft::driver {
 
-/// One result of the whole plan. The bound is four times the largest error that rounding every value to its stored type makes
-/// in the interpreter, measured on the same inputs: a plan rounds at most as often.
-struct ResultCheck {
-  std::string name;
-  int64_t elements = 0;
-  double worst = 0, bound = 0;
-  bool passed = false;
+/// A kernel that cannot have its own knobs on the small extents: what it has instead, the nearest of its family, and why.
+struct OtherKnobs {
+  std::string kernel, own, used, reason;
 };
 
-struct ScaledCheck {
-  std::map<std::string, int64_t> dims;
-  size_t kernels = 0;
-  std::vector<ResultCheck> results;
+struct ScaledPlan {
+  PlannedKernels planned;  ///< not emitted
+  ScaledGraph graph;
+  Dims dims;
+  std::vector<OtherKnobs> others;
+  std::string unscaled;    ///< why it has its own extents; empty where it has small ones
+  double flop = 0;
 };
 
-/// Small extents for the dimensions that the plan was compiled with: odd batch and sequence, heads of 8, equal where equal.
-std::map<std::string, int64_t> scaledDims(const std::map<std::string, int64_t> &dims);
+/// The plan on the extents of `scaling`. Throws Error(unsupported) naming the kernel or tensor that has no place on them.
+ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling);
 
-/// The artifact's graph is compiled on smaller extents (ScaledGraph.h); where it holds on to them, the preset that it is of, or the graph
-/// as it is. Throws Error(unsupported) where none of these can be interpreted in reasonable time, and where there is no NVRTC.
-ScaledCheck checkScaled(const runtime::Artifact &artifact, const TargetFlags &target, const runtime::cuda::Context &context, uint64_t seed);
+/// Of several sets of small extents that which leaves most kernels their own knobs; of equal ones the oddest, so that tiles, vectors and
+/// chunks end within the tensors. Where the graph holds on to its extents, it is taken as it is, if it is small. Throws
+/// Error(unsupported) saying why where none of these can be interpreted in reasonable time.
+ScaledPlan scaledPlan(const runtime::Artifact &artifact);
+
+/// "b=3 j=131"; "its own extents" of none.
+std::string printDims(const Dims &dims);
+
+/// Small extents for the dimensions of a plan: odd multiples of `step`, some beyond `longest`, equal where equal, chunks of more than one index where they were.
+Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest);
 
 }  // namespace weft::driver

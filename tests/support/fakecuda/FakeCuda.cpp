@@ -22,15 +22,19 @@ constexpr int ok = 0, invalidValue = 1, outOfMemory = 2, noDevice = 100, invalid
 
 FakeCudaSettings settings;
 FakeCudaCounters counters;
+FakeCudaKernels kernels;
 std::map<uint64_t, size_t> allocations;
 
 struct Function {
   std::string behaviour;
   size_t bytes = 0;
+  std::string entry = {};
+  const std::string *cubin = nullptr;  ///< of kernels that a test brings
 };
 struct Module {
   std::map<std::string, Function> functions;
   bool isBinary = false;  ///< a real cubin: it has every function, and they do nothing
+  std::string host;       ///< the cubin whose kernels a test brings: it has every function
 };
 struct Event {
   int64_t nanoseconds = 0;
@@ -129,6 +133,7 @@ int waited(int state) {
 }  // namespace
 
 extern "C" {
+FakeCudaKernels *fakeCudaKernels() { return &kernels; }
 FakeCudaSettings *fakeCudaSettings() { return &settings; }
 FakeCudaCounters *fakeCudaCounters() { return &counters; }
 
@@ -210,6 +215,7 @@ int cuModuleLoadData(void **module, const void *image) {
   std::istringstream text{std::string(static_cast<const char *>(image))};
   auto loaded = new Module;
   if (text.view().starts_with("\x7f" "ELF") || text.view().find(".entry") != std::string_view::npos) return loaded->isBinary = true, *module = loaded, ok;
+  if (text.view().starts_with("host\n")) return loaded->host = text.str(), *module = loaded, ok;
   std::string line;
   while (std::getline(text, line)) {
     std::istringstream words(line);
@@ -224,6 +230,7 @@ int cuModuleUnload(void *module) { return delete static_cast<Module *>(module), 
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto &functions = static_cast<Module *>(module)->functions;
   if (static_cast<Module *>(module)->isBinary) functions[name].behaviour = "nothing";
+  if (const std::string &host = static_cast<Module *>(module)->host; !host.empty()) functions[name] = {.behaviour = "host", .entry = name, .cubin = &host};
   const auto found = functions.find(name);
   return found == functions.end() ? notFound : (*function = &found->second, ok);
 }
@@ -236,6 +243,10 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned,
   const Function chosen = *static_cast<Function *>(function);
   std::vector<uint64_t> values;
   const int64_t blocks = int64_t(x) * y * z;
+  if (chosen.cubin) {
+    const std::function<void()> work = kernels(*chosen.cubin, chosen.entry, arguments);
+    return enqueue(stream, [=, runsOn = &streamOf(stream)] { runKernel(chosen, blocks, {}, *runsOn), work(); }), ok;
+  }
   for (int index = 0; index < (chosen.behaviour == "key" ? 3 : chosen.behaviour == "nothing" ? 0 : 2); ++index) values.push_back(*static_cast<uint64_t *>(arguments[index]));
   Stream *runsOn = &streamOf(stream);
   return enqueue(stream, [=] { runKernel(chosen, blocks, values, *runsOn); }), ok;

@@ -3,12 +3,15 @@
 //
 // A cubin is lines "ENTRY BEHAVIOUR": `copy N` copies N bytes from the first pointer to the second; `key` copies the 16
 // bytes of the dropout key (third argument) to the second; `hang` never finishes; `fault` fails. Real cubins and PTX load, too: their
-// kernels take the time that the settings say and do nothing.
+// kernels take the time that the settings say and do nothing. Of a cubin whose first line is `host` the test's own functions are the
+// kernels (FakeCudaKernels).
 // Settings come from the file `fakecuda.txt` beside the library (lines "name value"), so that a test can make a driver
 // without GPUs, an old one, a small one.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 struct FakeCudaSettings {
   int initResult = 0, version = 13000, gpus = 1, capability = 90;
@@ -24,5 +27,10 @@ struct FakeCudaCounters {
   int64_t mostReady = 0;  ///< nodes of a graph that could run at once
 };
 
+/// Makes of a launch, when it is enqueued, what is done when it runs: given the whole text that stands for the cubin, the kernel's name and
+/// what cuLaunchKernel was given for each parameter.
+using FakeCudaKernels = std::function<std::function<void()>(const std::string &cubin, const std::string &entry, void **arguments)>;
+
+extern "C" FakeCudaKernels *fakeCudaKernels();
 extern "C" FakeCudaSettings *fakeCudaSettings();
 extern "C" FakeCudaCounters *fakeCudaCounters();

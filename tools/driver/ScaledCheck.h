@@ -1,0 +1,36 @@
+// A plan on small extents, built, run whole on a GPU and compared with the interpreter on its graph (design rule 6).
+#pragma once
+
+#include "runtime/Cuda.h"
+#include "tools/driver/Emission.h"
+#include "tools/driver/ScaledPlan.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+/// One result of the whole plan. The bound is four times the largest error that rounding every value to its stored type makes
+/// in the interpreter, measured on the same inputs: a plan rounds at most as often.
+struct ResultCheck {
+  std::string name;
+  int64_t elements = 0;
+  double worst = 0, bound = 0;
+  bool passed = false;
+};
+
+/// The plan with its texts and cubins, ready to run anywhere.
+struct BuiltPlan {
+  runtime::Artifact artifact;
+  EmittedPlan emitted;
+};
+/// Throws Error(unsupported) where there is no NVRTC, Error(checkFailed) naming the kernel that does not build.
+BuiltPlan buildScaled(ScaledPlan &scaled, const std::string &architecture);
+
+/// Runs the plan twice, kernel by kernel and as a graph, in which kernels run at once where the plan says so, and compares
+/// every result after both. Throws Error(checkFailed) where a kernel fails or a result is missing. `warnings`: what ran is other
+/// than the plan says.
+std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &built, const runtime::cuda::Context &context, uint64_t seed,
+                                   std::vector<std::string> &warnings);
+
+}  // namespace weft::driver
