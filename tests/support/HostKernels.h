@@ -60,9 +60,12 @@ private:
     DType type() const { return *parseDType(tensor->dtype); }
   };
 
+  /// One text may be of several kernels, chunks or repeats: they are told apart by the numbers that they are given.
   static bool takes(const runtime::PlanKernel &entry, void **arguments) {
-    for (size_t n = 0; n < entry.parameters.size(); ++n)
-      if (entry.parameters[n].kind == "dropoutOuter" && *static_cast<uint32_t *>(arguments[n]) != uint32_t(entry.parameters[n].value)) return false;
+    for (size_t n = 0; n < entry.parameters.size(); ++n) {
+      const bool isNumber = entry.parameters[n].kind == "dropoutOuter" || entry.parameters[n].kind == "dropoutStream";
+      if (isNumber && *static_cast<uint32_t *>(arguments[n]) != uint32_t(entry.parameters[n].value)) return false;
+    }
     return true;
   }
 

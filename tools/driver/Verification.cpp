@@ -143,6 +143,12 @@ WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<st
   ScaledPlan scaled;
   BuiltPlan built;
   try {
+    runtime::verify(artifact.plan, "plan.json");
+  } catch (const Error &error) {  // it contradicts itself: whatever it computes is wrong
+    verdict.problem = error.what();
+    return verdict;
+  }
+  try {
     scaled = scaledPlan(artifact);
     verdict.dims = scaled.dims;
     verdict.unscaled = scaled.unscaled;
