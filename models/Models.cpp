@@ -112,23 +112,7 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   return model;
 }
 
-}  // namespace
-
-const std::vector<Preset> &presets() {
-  static const std::vector<Preset> all = [] {
-    std::vector<Preset> built;
-    for (const PresetRow &row : presetRows())
-      built.push_back({row.specification.name, row.summary, resolveDims(row.specification, {})});
-    return built;
-  }();
-  return all;
-}
-
-Model build(const Request &request, mlir::MLIRContext &context) {
-  checkRequest(request);
-  context.loadDialect<WeftDialect>();
-  if (endsWith(request.model, ".mlir")) return buildFromMlir(request, context);
-
+Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   ConfigDescription described = describe(request.model, request.allowedKeys);
   LayerSpecification &specification = described.specification;
   const DType dtype = elementType(request, described);
@@ -148,6 +132,31 @@ Model build(const Request &request, mlir::MLIRContext &context) {
   model.module = layer.finish({buildFamily(layer)});
   verifyBuilt(*model.module, specification.name);
   return model;
+}
+
+}  // namespace
+
+const std::vector<Preset> &presets() {
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> built;
+    for (const PresetRow &row : presetRows())
+      built.push_back({row.specification.name, row.summary, resolveDims(row.specification, {})});
+    return built;
+  }();
+  return all;
+}
+
+Model build(const Request &request, mlir::MLIRContext &context) {
+  checkRequest(request);
+  context.loadDialect<WeftDialect>();
+  if (endsWith(request.model, ".mlir")) return buildFromMlir(request, context);
+  try {
+    return buildDescribed(request, context);
+  } catch (const Error &error) {  // about the mathematics of what a file describes, which know no file
+    const std::string text = error.what();
+    if (findPreset(request.model) || text.find(request.model) != std::string::npos) throw;
+    throw Error(error.kind, fmt::format("{}: {}", request.model, text));
+  }
 }
 
 }  // namespace weft::models

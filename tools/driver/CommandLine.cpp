@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/Printable.h"
 #include "runtime/Environment.h"
 #include "runtime/Streams.h"
 #include "tools/driver/Console.h"
@@ -98,7 +99,8 @@ struct Typed {
 };
 
 /// The message on standard error; with --json an object on standard output as well, so that a script reads one stream.
-int fail(ErrorKind kind, const std::string &message, const Typed &typed) {
+int fail(ErrorKind kind, const std::string &text, const Typed &typed) {
+  const std::string message = printable(text);  // it quotes files and arguments
   if (typed.wantsJson()) {
     const nlohmann::json error = {{"exitCode", int(kind)}, {"kind", nameOf(kind)}, {"message", message}};
     try {

@@ -2,6 +2,7 @@
 #include "tools/driver/Console.h"
 
 #include "kernel/Error.h"
+#include "kernel/Printable.h"
 #include "kernel/TextWidth.h"
 #include "runtime/Environment.h"
 #include "runtime/Files.h"
@@ -78,7 +79,7 @@ void printResult(const nlohmann::json &object) { writeOutput(jsonText(object)); 
 
 void printNote(const std::string &text) {
   const size_t width = isatty(STDERR_FILENO) ? runtime::outputColumns(STDERR_FILENO) : unlimitedColumns;
-  runtime::say(wrapped("weft: note: " + text, width) + "\n");
+  runtime::say(wrapped("weft: note: " + printableLine(text), width) + "\n");
 }
 
 void writeFile(const std::string &path, const std::string &text) {

@@ -221,6 +221,10 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
   EmittedPlan emitted;
   emitted.available = codegen::deviceHeaders();
   planned.plan.target = architecture;
+  for (runtime::PlanKernel &kernel : planned.plan.kernels) {  // what was built of an earlier text is none of this one
+    kernel.cubin.clear();
+    kernel.registers = kernel.spillBytes = kernel.staticSharedBytes = -1;
+  }
   for (size_t index = 0; index < planned.kernels.size(); ++index)
     emitOne(planned, index, architecture, notesOf, emitted);
   return emitted;

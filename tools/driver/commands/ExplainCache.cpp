@@ -45,7 +45,7 @@ std::string lines(const std::string &name, const KeyParts &parts, const std::str
 
 Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
-  if (nvrtc.library.empty()) throw Error::unsupported("no NVRTC: its version is part of every key");
+  if (nvrtc.library.empty()) throw Error::unsupported("--cache-miss: there is no NVRTC, and its version is part of every key");
   const std::string wanted = name.empty() ? "" : findKernel(artifact.plan, name).source;
   const auto costModel = analyticCostModel(findDevice(artifact.plan.device));
   Replanned replanned = replan(artifact, *costModel, folder);

@@ -20,7 +20,9 @@ Action addImport(CLI::App &command) {
   command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
   command.add_option("--variant", flags->choices.variant, "of a file of several variants")->type_name("NAME")->group("Model");
   return [flags](bool json) {
-    Compilation compilation(flags->model, flags->choices, {});
+    TargetFlags unpriced;  // nothing is chosen: no reason to read the rows that ship
+    unpriced.profile = "none";
+    Compilation compilation(flags->model, flags->choices, unpriced);
     compilation.import();
     const models::Description &description = compilation.description();
     const std::string graph = Compilation::print(compilation.graph());

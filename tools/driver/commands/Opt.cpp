@@ -25,7 +25,9 @@ nlohmann::json toJson(const std::vector<ProposedVariant> &variants) {
 }
 
 int run(const OptFlags &flags, bool json) {
-  Compilation compilation(flags.model, flags.choices, {});
+  TargetFlags unpriced;  // proposals depend on the device, not on times
+  unpriced.profile = "none";
+  Compilation compilation(flags.model, flags.choices, unpriced);
   compilation.import();
   const bool needFusions = flags.records || flags.candidates;
   std::vector<ProposedVariant> variants = needFusions ? compilation.propose(Phase::algebra)

@@ -1,0 +1,269 @@
+// Inputs around an artifact: plan.json with its folder, and files of tensors for one; see Kinds.h.
+#include "runtime/Artifact.h"
+#include "runtime/Safetensors.h"
+#include "runtime/TrainingState.h"
+#include "tests/fuzz/BaseArtifacts.h"
+#include "tests/fuzz/GraphMutation.h"
+#include "tests/fuzz/JsonMutation.h"
+#include "tests/fuzz/Kinds.h"
+#include "tests/fuzz/TextMutation.h"
+
+#include "runtime/Files.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace weft::fuzz {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char *planPath = "artifact/plan.json";
+
+void collectWords(const json &document, std::set<std::string> &words) {
+  if (document.is_string() && words.size() < 600) words.insert(document.get<std::string>());
+  if (document.is_object())
+    for (const auto &[name, value] : document.items()) words.insert(name);
+  if (document.is_structured())
+    for (const json &value : document) collectWords(value, words);
+}
+
+/// An artifact as it was made, and its plan.
+struct Base {
+  std::string name;
+  Files files;
+  json plan;
+  std::vector<std::string> words, kernels, tensors;
+  bool usesLibrary = false;
+};
+
+Base baseOf(const BaseArtifact &artifact) {
+  Base base{.name = artifact.name, .files = filesOf(artifact.folder, "artifact"), .plan = {}, .words = {}, .kernels = {}, .tensors = {}};
+  base.plan = json::parse(base.files.at(planPath));
+  std::set<std::string> words;
+  collectWords(base.plan, words);
+  base.words = {words.begin(), words.end()};
+  for (const json &kernel : base.plan["kernels"]) {
+    base.kernels.push_back(kernel["name"]);
+    base.usesLibrary |= !kernel["library"].is_null();
+  }
+  for (const json &tensor : base.plan["tensors"]) base.tensors.push_back(tensor["name"]);
+  return base;
+}
+
+/// plan.json with its folder. What is kept is {"base", "patch"}: a patch (RFC 6902) of the plan of that base artifact, or
+/// {"base", "file", "text"}: another file of it as a whole.
+class PlanKind : public Kind {
+public:
+  PlanKind(const fs::path &corpus, const fs::path &scratch) {
+    for (const BaseArtifact &artifact : makeBaseArtifacts(corpus, scratch)) bases.push_back(baseOf(artifact));
+  }
+
+  std::string name() const override { return "plan"; }
+
+  Files input(Random &random) const override {
+    const Base &base = random.pick(bases);
+    Files files = base.files;
+    if (random.oneIn(4)) files["artifact/mine.txt"] = userText;
+    files[original] = base.name;
+    if (!random.oneIn(6)) {
+      json plan = base.plan;
+      for (size_t count = mutationCount(random); count-- > 0;) mutateJson(plan, random, base.words);
+      files[planPath] = random.oneIn(100) ? nestedDeeply(plan, random, size_t(10) << random.below(15)) : textOf(plan);
+      return files;
+    }
+    std::vector<std::string> names;
+    for (const auto &[name, bytes] : files)
+      if (name != original) names.push_back(name);
+    const std::string name = random.pick(names);
+    if (random.oneIn(8)) files.erase(name);
+    else if (name.ends_with(".mlir") && !random.oneIn(4)) mutateGraph(files[name], random);
+    else if (json report = json::parse(files[name], nullptr, false); !report.is_discarded() && !random.oneIn(4)) {
+      mutateJson(report, random, base.words);
+      files[name] = textOf(report);
+    } else mutateText(files[name], random, {}, base.words);
+    return files;
+  }
+
+  std::string kept(const Files &files) const override {
+    const Base &base = baseNamed(files.at(original));
+    json kept = {{"base", base.name}, {"removed", json::array()}, {"texts", json::object()}};
+    for (const auto &[name, bytes] : base.files) {
+      const auto now = files.find(name);
+      if (now == files.end()) kept["removed"].push_back(name);
+      else if (now->second != bytes) {
+        const json plan = name == planPath && now->second.size() < (1u << 20) ? json::parse(now->second, nullptr, false) : json(json::value_t::discarded);
+        if (plan.is_discarded()) kept["texts"][name] = now->second;
+        else kept["patch"] = json::diff(base.plan, plan);
+      }
+    }
+    if (files.contains("artifact/mine.txt")) kept["texts"]["artifact/mine.txt"] = userText;
+    return kept.dump(1, ' ', true, json::error_handler_t::replace) + "\n";
+  }
+
+  Files regression(const std::string &bytes) const override {
+    const json kept = json::parse(bytes);
+    const Base &base = baseNamed(kept.at("base"));
+    Files files = base.files;
+    files[original] = base.name;
+    if (kept.contains("patch")) files[planPath] = textOf(base.plan.patch(kept["patch"]));
+    for (const json &name : kept.value("removed", json::array())) files.erase(name.get<std::string>());
+    const json texts = kept.value("texts", json::object());
+    for (const auto &[name, text] : texts.items()) files[name] = text.get<std::string>();
+    return files;
+  }
+
+  void run(Session &session, const Files &files, Random &random, bool everything) const override {
+    const Base &base = baseNamed(files.at(original));
+    for (const auto &[name, bytes] : base.files) session.write("before" + name.substr(name.find('/')), bytes);
+    const std::string &kernel = random.pick(base.kernels), &tensor = random.pick(base.tensors);
+    const std::vector<std::vector<std::string>> readers = {
+        {"explain", "artifact"}, {"explain", "artifact", "--json"}, {"explain", "artifact", "--kernel", kernel},
+        {"explain", "artifact", "--kernel", kernel, "--json"}, {"explain", "artifact", "--layout", tensor},
+        {"explain", "artifact", "--layout", tensor, "--json"}, {"explain", "artifact", "--fusion", base.kernels.front() + "," + kernel},
+        {"explain", "artifact", "--movement"}, {"explain", "artifact", "--cache-miss"}, {"explain", "artifact", "--movement", "--json"},
+        {"run", "artifact", "--check"}, {"run", "artifact", "--check", "--json"}};
+    // On the stand-in for a GPU; there is none for the library.
+    const std::vector<std::vector<std::string>> launches = {{"run", "artifact", "--json"}, {"run", "artifact", "--entry", "forward"},
+                                                            {"run", "artifact", "--kernel", kernel}};
+    const auto some = [&](const std::vector<std::vector<std::string>> &commands) {
+      for (const std::vector<std::string> &arguments : commands)
+        if (everything || random.oneIn(6)) session.command(arguments, {.json = arguments.back() == "--json"});
+    };
+    some(readers);
+    if (!base.usesLibrary) some(launches);
+    if (everything || random.oneIn(5)) session.command({"diff", "before", "artifact"}, {.oneIsAnswer = true});
+    if (everything || random.oneIn(8)) session.command({"diff", "artifact", "before", "--json"}, {.oneIsAnswer = true, .json = true});
+    const bool isCopied = everything || random.oneIn(3), isInPlace = everything || random.oneIn(3);
+    if (isCopied && session.command({"emit", "artifact", "--profile", "none", "-o", "out"}, {.writes = {"out"}}) == 0) readBack(session, "out");
+    if (isInPlace && session.command({"emit", "artifact", "--profile", "none"}, {.writes = {"artifact"}}) == 0) readBack(session, "artifact");
+    if (files.contains("artifact/mine.txt"))
+      session.expect(session.read("artifact/mine.txt") == userText, "a user's file removed or changed", "artifact/mine.txt");
+  }
+
+private:
+  static constexpr const char *original = "base";  ///< a file that names the artifact an input was made from
+  static constexpr const char *userText = "my own notes\n";
+
+  static void readBack(Session &session, const std::string &folder) {
+    for (const std::vector<std::string> &arguments : {std::vector<std::string>{"explain", folder}, {"run", folder, "--check"}})
+      if (session.command(arguments) != 0) session.expect(false, "what emit wrote is not read back", session.last().err);
+  }
+
+  const Base &baseNamed(const std::string &name) const {
+    const auto base = std::ranges::find(bases, name, &Base::name);
+    if (base == bases.end()) throw std::runtime_error("no base artifact " + name);
+    return *base;
+  }
+
+  std::vector<Base> bases;
+};
+
+/// The file of tensors that an artifact takes, with its header apart.
+struct TensorFile {
+  Files artifact;
+  bool isState = false;
+  json header;
+  std::string data;
+  std::vector<std::string> words;
+};
+
+std::string fileOf(const std::string &header, const std::string &data, uint64_t length) {
+  std::string bytes;
+  for (int byte = 0; byte < 8; ++byte) bytes.push_back(char(length >> (8 * byte) & 0xFF));
+  return bytes + header + data;
+}
+
+/// Inputs of `weft run --inputs`, and states of `weft run --state`.
+class SafetensorsKind : public Kind {
+public:
+  SafetensorsKind(const fs::path &corpus, const fs::path &scratch) {
+    for (const BaseArtifact &artifact : makeBaseArtifacts(corpus, scratch))
+      if (artifact.isTraining || artifact.name == "encoder") files.push_back(tensorFileOf(artifact));
+  }
+
+  std::string name() const override { return "safetensors"; }
+  std::string kept(const Files &input) const override { return std::string(input.contains(statePath) ? "S" : "I") + input.at(input.contains(statePath) ? statePath : inputPath); }
+
+  /// The first letter says which artifact it is for.
+  Files regression(const std::string &bytes) const override {
+    const bool isState = !bytes.empty() && bytes[0] == 'S';
+    const auto file = std::ranges::find(files, isState, &TensorFile::isState);
+    Files input = file->artifact;
+    input[isState ? statePath : inputPath] = bytes.empty() ? "" : bytes.substr(1);
+    return input;
+  }
+
+  Files input(Random &random) const override {
+    const TensorFile &file = random.pick(files);
+    Files input = file.artifact;
+    json header = file.header;
+    std::string data = file.data, text;
+    for (size_t count = mutationCount(random); count-- > 0;) mutateJson(header, random, file.words);
+    text = random.oneIn(100) ? nestedDeeply(header, random, size_t(10) << random.below(15)) : textOf(header);
+    if (random.oneIn(6)) text = file.header.dump();
+    if (random.oneIn(6)) mutateText(text, random, {}, file.words);
+    if (random.oneIn(8)) data.resize(random.below(data.size()));
+    uint64_t length = text.size();
+    if (random.oneIn(12)) length = random.oneIn(2) ? random.next() >> random.below(63) : length + random.below(16) - 8;
+    std::string bytes = fileOf(text, data, length);
+    if (random.oneIn(30)) bytes.resize(random.below(bytes.size()));
+    input[file.isState ? statePath : inputPath] = std::move(bytes);
+    return input;
+  }
+
+  void run(Session &session, const Files &input, Random &random, bool everything) const override {
+    if (input.contains(statePath)) {
+      session.command({"run", "artifact", "--steps", "0", "--state", statePath}, {.writes = {statePath}});
+      if (everything || random.oneIn(4)) session.command({"run", "artifact", "--steps", "1", "--json", "--state", statePath}, {.json = true, .writes = {statePath}});
+      return;
+    }
+    session.command({"run", "artifact", "--inputs", inputPath, "--outputs", "out.safetensors"}, {.writes = {"out.safetensors"}});
+    if (everything || random.oneIn(4)) session.command({"run", "artifact", "--inputs", inputPath, "--json"}, {.json = true});
+  }
+
+private:
+  static constexpr const char *statePath = "state.safetensors", *inputPath = "inputs.safetensors";
+
+  static TensorFile tensorFileOf(const BaseArtifact &artifact) {
+    TensorFile file{.artifact = filesOf(artifact.folder, "artifact"), .isState = artifact.isTraining, .header = {}, .data = {}, .words = {}};
+    const runtime::Plan plan = runtime::readArtifact(artifact.folder).plan;
+    const fs::path path = artifact.folder.parent_path() / (artifact.name + ".safetensors");
+    if (artifact.isTraining) runtime::writeState(plan, runtime::initialState(plan, 0), path);
+    else writeInputs(plan, path);
+    const std::string bytes = runtime::readFile(path);
+    uint64_t length = 0;
+    for (int byte = 8; byte-- > 0;) length = length << 8 | uint8_t(bytes[size_t(byte)]);
+    file.header = json::parse(bytes.substr(8, length));
+    file.data = bytes.substr(8 + length);
+    std::set<std::string> words = {"__metadata__", "F32", "F16", "BF16", "F64", "I64", "I32", "U8", "BOOL", "F8_E4M3", "Q4"};
+    collectWords(file.header, words);
+    file.words = {words.begin(), words.end()};
+    return file;
+  }
+
+  static void writeInputs(const runtime::Plan &plan, const fs::path &path) {
+    std::map<std::string, const runtime::PlanTensor *> wanted;
+    for (const runtime::PlanTensor &tensor : plan.tensors)
+      if (tensor.role == "argument" || tensor.role == "parameter") wanted[tensor.logical] = &tensor;
+    std::vector<runtime::TensorToWrite> tensors;
+    for (const auto &[name, tensor] : wanted) {
+      int64_t bytes = sizeOf(*parseDType(tensor->dtype));
+      for (const int64_t extent : tensor->extents) bytes *= extent;
+      tensors.push_back({.name = name, .dtype = *parseDType(tensor->dtype), .shape = tensor->extents, .elements = std::vector<std::byte>(size_t(bytes))});
+    }
+    runtime::writeSafetensors(path, tensors);
+  }
+
+  std::vector<TensorFile> files;
+};
+
+}  // namespace
+
+std::unique_ptr<Kind> planKind(const fs::path &corpus, const fs::path &scratch) { return std::make_unique<PlanKind>(corpus, scratch); }
+std::unique_ptr<Kind> safetensorsKind(const fs::path &corpus, const fs::path &scratch) { return std::make_unique<SafetensorsKind>(corpus, scratch); }
+
+}  // namespace weft::fuzz

@@ -1,0 +1,96 @@
+// Redirected streams, a scratch folder, and the promises checked after every command; see Session.h.
+#include "tests/fuzz/Session.h"
+
+#include "tools/driver/CommandLine.h"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace weft::fuzz {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string takeAll(int descriptor) {
+  const off_t size = lseek(descriptor, 0, SEEK_END);
+  std::string text(size > 0 ? size_t(size) : 0, '\0');
+  if (pread(descriptor, text.data(), text.size(), 0) != ssize_t(text.size())) throw std::runtime_error("a stream cannot be read back");
+  if (ftruncate(descriptor, 0) != 0 || lseek(descriptor, 0, SEEK_SET) != 0) throw std::runtime_error("a stream cannot be emptied");
+  return text;
+}
+
+}  // namespace
+
+Session::Session(std::string folder, int out, int err, Slot &slot) : folder(std::move(folder)), out(out), err(err), slot(slot) {
+  fs::create_directories(this->folder);
+  if (chdir(this->folder.c_str()) != 0) throw std::runtime_error("no scratch folder " + this->folder);
+}
+
+void Session::begin(const std::map<std::string, std::string> &files) {
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder)) fs::remove_all(entry.path());
+  names.clear();
+  lines.clear();
+  found = {};
+  for (const auto &[name, bytes] : files) {
+    write(name, bytes);
+    names.push_back(name.substr(0, name.find('/')));
+  }
+}
+
+void Session::write(const std::string &name, const std::string &bytes) {
+  const fs::path path = fs::path(folder) / name;
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+bool Session::exists(const std::string &name) const { return fs::exists(fs::path(folder) / name); }
+
+std::string Session::read(const std::string &name) const {
+  std::ifstream file(fs::path(folder) / name, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return std::move(bytes).str();
+}
+
+void Session::expect(bool holds, const std::string &promise, const std::string &detail) {
+  if (!found && !holds) found = {promise, detail};
+}
+
+void Session::run(const std::vector<std::string> &arguments) {
+  std::vector<std::string> texts = {"weft"};
+  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  std::vector<char *> pointers;
+  std::string line;
+  for (std::string &text : texts) {
+    pointers.push_back(text.data());
+    line += (line.empty() ? "" : " ") + text;
+  }
+  pointers.push_back(nullptr);
+  lines.push_back(line);
+  std::snprintf(slot.command.data(), slot.command.size(), "%s", line.c_str());
+  ++slot.commands;
+  outcome.code = driver::runCommandLine(int(texts.size()), pointers.data());
+  std::fflush(stdout);
+  std::fflush(stderr);
+  outcome.out = takeAll(out);
+  outcome.err = takeAll(err);
+}
+
+int Session::command(const std::vector<std::string> &arguments, const CommandTraits &traits) {
+  if (found) return 2;
+  const Snapshot before = snapshotOf(folder);
+  run(arguments);
+  if (found = judge(outcome, traits, names); found) return outcome.code;
+  found = judgeFiles(before, snapshotOf(folder), outcome, traits);
+  return outcome.code;
+}
+
+}  // namespace weft::fuzz
