@@ -75,6 +75,12 @@ class Nvrtc(CommandTest):
         self.assertEqual([kernel['cubin'] for kernel in plan['kernels']], [''] * len(plan['kernels']))
         self.assertTrue(any(kernel['source'] for kernel in plan['kernels']))
 
+    def test_emit_without_nvrtc_leaves_no_cubin_of_before(self):
+        self.weft('compile', *TINY, '-o', 'out')
+        self.weft('emit', 'out', env=self.MISSING)
+        plan = self.assertWholeArtifact('out')
+        self.assertEqual([kernel['cubin'] for kernel in plan['kernels']], [''] * len(plan['kernels']))
+
     def test_without_nvrtc_strict_exits_4(self):
         self.fails(4, 'compile', *TINY, '--strict', '--profile', 'none', '-o', 'out', env=self.MISSING, says=['no NVRTC', '--strict'])
         self.assertNothingLeft({})
