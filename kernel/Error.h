@@ -1,6 +1,9 @@
 // The one exception of the MLIR-free libraries. Its kind decides the exit code of the command line; its text names
-// what, where, the limit and the nearest supported alternative.
+// what, where, the limit and the nearest supported alternative, and quotes files and arguments: it is made printable here, for
+// whoever shows it, and because what() would end at a zero byte.
 #pragma once
+
+#include "kernel/PlainText.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +23,7 @@ enum class ErrorKind : int {
 
 class Error : public std::runtime_error {
 public:
-  Error(ErrorKind kind, const std::string &text) : std::runtime_error(text), kind(kind) {}
+  Error(ErrorKind kind, const std::string &text) : std::runtime_error(printable(text)), kind(kind) {}
 
   template <typename... Arguments>
   static Error badInput(fmt::format_string<Arguments...> text, Arguments &&...arguments) {

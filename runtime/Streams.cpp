@@ -1,6 +1,8 @@
 // Streams and failures; see Streams.h.
 #include "runtime/Streams.h"
 
+#include "kernel/PlainText.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -51,9 +53,9 @@ Failure failureOf(const std::exception_ptr &exception) {
   } catch (const std::bad_alloc &) {
     return {ErrorKind::checkFailed, "out of memory: the host could not give what this command needs"};
   } catch (const std::system_error &error) {  // files that nobody expected to fail; the text names them
-    return {ErrorKind::badInput, error.what()};
+    return {ErrorKind::badInput, printable(error.what())};
   } catch (const std::exception &error) {
-    return {ErrorKind::checkFailed, fmt::format("internal error: {}", error.what())};
+    return {ErrorKind::checkFailed, fmt::format("internal error: {}", printable(error.what()))};
   } catch (...) {
     return {ErrorKind::checkFailed, "internal error: an exception of an unknown kind"};
   }

@@ -7,8 +7,10 @@
 #include "tests/fuzz/JsonMutation.h"
 #include "tests/fuzz/Kinds.h"
 #include "tests/fuzz/TextMutation.h"
+#include "tests/support/PlanMutations.h"
 
 #include "runtime/Files.h"
+#include "runtime/Sha256.h"
 
 #include <algorithm>
 #include <set>
@@ -21,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char *planPath = "artifact/plan.json";
+constexpr const char *planPath = "artifact/plan.json", *manifestPath = "artifact/manifest.json";
 
 void collectWords(const json &document, std::set<std::string> &words) {
   if (document.is_string() && words.size() < 600) words.insert(document.get<std::string>());
@@ -54,8 +56,23 @@ Base baseOf(const BaseArtifact &artifact) {
   return base;
 }
 
-/// plan.json with its folder. What is kept is {"base", "patch"}: a patch (RFC 6902) of the plan of that base artifact, or
-/// {"base", "file", "text"}: another file of it as a whole.
+/// A manifest that calls everything as it is now written by weft: who edits an artifact with care does so, too, and edits get past it
+/// to the checks behind. A plan that is no JSON goes in as it is.
+std::string manifestAnew(const Base &base, const Files &files) {
+  json manifest = json::parse(base.files.at(manifestPath));
+  for (const auto &[name, bytes] : files) {
+    const auto old = base.files.find(name);
+    if (name != manifestPath && old != base.files.end() && old->second != bytes) manifest["files"][name.substr(name.find('/') + 1)] = runtime::sha256(bytes);
+  }
+  constexpr const char *place = "@plan@";
+  manifest["plan"] = place;
+  std::string text = manifest.dump();
+  const auto plan = files.find(planPath);
+  return text.replace(text.find(json(place).dump()), json(place).dump().size(), plan == files.end() ? "{}" : plan->second);
+}
+
+/// plan.json with its folder. What is kept is {"base", "patch", "removed", "texts", "manifest"}: a patch (RFC 6902) of the plan of that
+/// base artifact, files that are gone, other files as a whole, and "anew" where the manifest fits all of it.
 class PlanKind : public Kind {
 public:
   PlanKind(const fs::path &corpus, const fs::path &scratch) {
@@ -69,22 +86,11 @@ public:
     Files files = base.files;
     if (random.oneIn(4)) files["artifact/mine.txt"] = userText;
     files[original] = base.name;
-    if (!random.oneIn(6)) {
-      json plan = base.plan;
-      for (size_t count = mutationCount(random); count-- > 0;) mutateJson(plan, random, base.words);
-      files[planPath] = random.oneIn(100) ? nestedDeeply(plan, random, size_t(10) << random.below(15)) : textOf(plan);
-      return files;
-    }
-    std::vector<std::string> names;
-    for (const auto &[name, bytes] : files)
-      if (name != original) names.push_back(name);
-    const std::string name = random.pick(names);
-    if (random.oneIn(8)) files.erase(name);
-    else if (name.ends_with(".mlir") && !random.oneIn(4)) mutateGraph(files[name], random);
-    else if (json report = json::parse(files[name], nullptr, false); !report.is_discarded() && !random.oneIn(4)) {
-      mutateJson(report, random, base.words);
-      files[name] = textOf(report);
-    } else mutateText(files[name], random, {}, base.words);
+    if (random.oneIn(6)) mutateOther(files, base, random);
+    else mutatePlan(files[planPath], base, random);
+    if (random.oneIn(6)) files.erase(manifestPath);
+    else if (!random.oneIn(3) && files.contains(manifestPath) && files.at(manifestPath) == base.files.at(manifestPath))
+      files[manifestPath] = manifestAnew(base, files);
     return files;
   }
 
@@ -94,6 +100,7 @@ public:
     for (const auto &[name, bytes] : base.files) {
       const auto now = files.find(name);
       if (now == files.end()) kept["removed"].push_back(name);
+      else if (name == manifestPath && now->second == manifestAnew(base, files)) kept["manifest"] = "anew";
       else if (now->second != bytes) {
         const json plan = name == planPath && now->second.size() < (1u << 20) ? json::parse(now->second, nullptr, false) : json(json::value_t::discarded);
         if (plan.is_discarded()) kept["texts"][name] = now->second;
@@ -113,6 +120,7 @@ public:
     for (const json &name : kept.value("removed", json::array())) files.erase(name.get<std::string>());
     const json texts = kept.value("texts", json::object());
     for (const auto &[name, text] : texts.items()) files[name] = text.get<std::string>();
+    if (kept.value("manifest", "") == "anew") files[manifestPath] = manifestAnew(base, files);
     return files;
   }
 
@@ -145,8 +153,30 @@ public:
   }
 
 private:
-  static constexpr const char *original = "base";  ///< a file that names the artifact an input was made from
+  static constexpr const char *original = ".made-from";  ///< a file that names the artifact an input was made from
   static constexpr const char *userText = "my own notes\n";
+
+  /// One member as somebody would who knows the format, or any.
+  void mutatePlan(std::string &text, const Base &base, Random &random) const {
+    json plan = base.plan;
+    size_t count = mutationCount(random);
+    if (random.oneIn(4)) count -= random.pick(knownMutations).apply(plan).empty() ? 0 : 1;
+    while (count-- > 0) mutateJson(plan, random, base.words);
+    text = random.oneIn(100) ? nestedDeeply(plan, random, size_t(10) << random.below(15)) : textOf(plan);
+  }
+
+  static void mutateOther(Files &files, const Base &base, Random &random) {
+    std::vector<std::string> names;
+    for (const auto &[name, bytes] : files)
+      if (base.files.contains(name)) names.push_back(name);
+    const std::string name = random.pick(names);
+    if (random.oneIn(8)) files.erase(name);
+    else if (name.ends_with(".mlir") && !random.oneIn(4)) mutateGraph(files[name], random);
+    else if (json report = json::parse(files[name], nullptr, false); !report.is_discarded() && !random.oneIn(4)) {
+      mutateJson(report, random, base.words);
+      files[name] = textOf(report);
+    } else mutateText(files[name], random, {}, base.words);
+  }
 
   static void readBack(Session &session, const std::string &folder) {
     for (const std::vector<std::string> &arguments : {std::vector<std::string>{"explain", folder}, {"run", folder, "--check"}})
@@ -160,6 +190,7 @@ private:
   }
 
   std::vector<Base> bases;
+  const std::vector<test::PlanMutation> knownMutations = test::planMutations();
 };
 
 /// The file of tensors that an artifact takes, with its header apart.

@@ -34,13 +34,15 @@ size_t printableLength(std::string_view text) {
   return isValid && point >= 0xA0 ? length : 0;
 }
 
-bool isPrintable(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = printableLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+/// How much of a text is printable; all of it, if nothing in it is not.
+size_t printablePrefix(std::string_view text) {
+  size_t prefix = 0;
+  while (prefix < text.size()) {
+    const size_t length = printableLength(text.substr(prefix));
+    if (length == 0) break;
+    prefix += length;
   }
-  return true;
+  return prefix;
 }
 
 bool namesPlace(const std::string &message, const std::vector<std::string> &names) {
@@ -79,7 +81,6 @@ Problem judgeStream(const std::string &err, size_t errorAt) {
 
 Problem judgeMessage(const std::string &message, const std::vector<std::string> &names) {
   if (message.size() > longestMessage) return {"a message longer than 16 KiB", shortened(message)};
-  if (!isPrintable(message)) return {"a message that is not printable UTF-8", shortened(message)};
   if (message.find("internal error") != std::string::npos) return {"an internal error", shortened(message)};
   if (message.find("out of memory") != std::string::npos) return {"memory over the limit", shortened(message)};
   if (!namesPlace(message, names)) return {"a message without a place", shortened(message)};
@@ -104,6 +105,9 @@ Problem judge(const Outcome &outcome, const CommandTraits &traits, const std::ve
   if (outcome.code < 0 || outcome.code > 4) return {"an exit code outside 0 to 4", std::to_string(outcome.code)};
   const size_t errorAt = outcome.err.find(errorMark);
   const bool hasError = errorAt != std::string::npos;
+  for (const std::string *stream : {&outcome.err, &outcome.out})
+    if (const size_t length = printablePrefix(*stream); length < stream->size())
+      return {"a stream that is not printable UTF-8", shortened(stream->substr(length > 80 ? length - 80 : 0, 160))};
   if (const Problem problem = judgeStream(outcome.err, hasError ? errorAt : outcome.err.size())) return problem;
   if (traits.json && !nlohmann::json::accept(outcome.out)) return {"--json printed no JSON value", shortened(outcome.out)};
   if (outcome.code == 0 || (outcome.code == 1 && traits.oneIsAnswer && !hasError))

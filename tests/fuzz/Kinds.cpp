@@ -26,8 +26,9 @@ std::string bytesOf(const fs::path &path) {
   return std::move(bytes).str();
 }
 
-/// No prices: rows are an input of their own, and reading those that ship takes longer than most commands.
-const std::vector<std::string> searchFlags = {"--profile", "none"};
+/// No prices: rows are an input of their own, and reading those that ship takes longer than most commands. A search that would take
+/// more memory ends with its best plan.
+const std::vector<std::string> searchFlags = {"--profile", "none", "--search-memory", "1G"};
 
 std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string> &more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -155,10 +156,11 @@ public:
     const CommandTraits store{.writes = {"rows.db"}};
     if (everything || random.oneIn(3)) session.command({"profile", "import", "rows.db", file}, store);
     if (everything || random.oneIn(6)) session.command({"profile", "merge", "rows.db", file, file}, store);
-    if (everything || random.oneIn(3)) session.command({"select", "graph.mlir", "--profile", file});
-    if (everything || random.oneIn(12)) session.command({"select", "graph.mlir", "--json", "--strict", "--profile", file}, {.json = true});
+    const std::vector<std::string> priced = {"--search-memory", "1G", "--profile", file};
+    if (everything || random.oneIn(3)) session.command(with({"select", "graph.mlir"}, priced));
+    if (everything || random.oneIn(12)) session.command(with({"select", "graph.mlir", "--json", "--strict"}, priced), {.json = true});
     if (everything || random.oneIn(30))
-      session.command({"compile", "graph.mlir", "--stop-after", "emit", "-o", "out", "--profile", file}, {.writes = {"out"}});
+      session.command(with({"compile", "graph.mlir", "--stop-after", "emit", "-o", "out"}, priced), {.writes = {"out"}});
     if (session.command({"profile", "export", file, "-o", "once.txt"}, {.writes = {"once.txt"}}) != 0) return;
     if (session.command({"profile", "export", "once.txt", "-o", "twice.txt"}, {.writes = {"twice.txt"}}) != 0)
       session.expect(false, "what profile export wrote is not read back", session.last().err);

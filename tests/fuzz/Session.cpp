@@ -3,8 +3,10 @@
 
 #include "tools/driver/CommandLine.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -25,6 +27,23 @@ std::string takeAll(int descriptor) {
   if (pread(descriptor, text.data(), text.size(), 0) != ssize_t(text.size())) throw std::runtime_error("a stream cannot be read back");
   if (ftruncate(descriptor, 0) != 0 || lseek(descriptor, 0, SEEK_SET) != 0) throw std::runtime_error("a stream cannot be emptied");
   return text;
+}
+
+double processorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+/// The count of a command by its verb and first flag; of those that have no place left, the last.
+VerbCount &countOf(Slot &slot, const std::vector<std::string> &arguments) {
+  const auto flag = std::ranges::find_if(arguments, [](const std::string &text) { return text.starts_with("--"); });
+  const std::string verb = arguments.front() + (flag == arguments.end() ? "" : " " + *flag);
+  for (VerbCount &count : slot.verbs) {
+    if (count.verb[0] == 0) std::snprintf(count.verb.data(), count.verb.size(), "%s", verb.c_str());
+    if (verb == count.verb.data()) return count;
+  }
+  return slot.verbs.back();
 }
 
 }  // namespace
@@ -77,9 +96,14 @@ void Session::run(const std::vector<std::string> &arguments) {
   lines.push_back(line);
   std::snprintf(slot.command.data(), slot.command.size(), "%s", line.c_str());
   ++slot.commands;
+  VerbCount &count = countOf(slot, arguments);
+  ++count.commands;
+  const double begin = processorSeconds();
   outcome.code = driver::runCommandLine(int(texts.size()), pointers.data());
+  count.seconds += processorSeconds() - begin;
   std::fflush(stdout);
   std::fflush(stderr);
+  if (outcome.code == 0) ++count.succeeded;
   outcome.out = takeAll(out);
   outcome.err = takeAll(err);
 }

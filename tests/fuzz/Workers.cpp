@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,7 +113,7 @@ public:
   const int out, err;
   const fs::path folder;
   pid_t process = -1;
-  uint64_t seenInput = 0;
+  uint64_t seenCommand = 0;
   double cpuAtStart = 0;
   Clock::time_point wallAtStart;
   std::string hang;  ///< why it was killed
@@ -136,10 +137,19 @@ public:
       isBusy = false;
       for (const auto &worker : workers) isBusy |= look(*worker);
     }
-    Tally tally{.findings = shared->findings, .newFindings = shared->newFindings, .next = std::min<uint64_t>(shared->next, end)};
+    Tally tally;
+    tally.findings = shared->findings;
+    tally.newFindings = shared->newFindings;
+    tally.next = std::min<uint64_t>(shared->next, end);
     for (const auto &worker : workers) {
       tally.inputs += worker->slot->finished;
-      tally.commands += worker->slot->commands;
+      for (const VerbCount &count : worker->slot->verbs) {
+        if (count.commands == 0) continue;
+        Commands &commands = tally.commands[count.verb.data()];
+        commands.run += count.commands;
+        commands.succeeded += count.succeeded;
+        commands.seconds += count.seconds;
+      }
     }
     return tally;
   }
@@ -151,7 +161,7 @@ private:
     std::fflush(nullptr);
     worker.slot->isIdle = true;
     worker.slot->frameCount = 0;
-    worker.seenInput = 0;
+    worker.seenCommand = 0;
     worker.hang.clear();
     worker.process = fork();
     if (worker.process < 0) throw std::runtime_error("cannot fork");
@@ -159,6 +169,7 @@ private:
   }
 
   [[noreturn]] void serve(Worker &worker) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody counts what goes on without the parent
     dup2(worker.out, STDOUT_FILENO);
     const int terminal = dup(STDERR_FILENO);
     dup2(worker.err, STDERR_FILENO);
@@ -225,8 +236,8 @@ private:
     if (worker.slot->isIdle) return;
     const double cpu = cpuSecondsOf(worker.process);
     const auto now = Clock::now();
-    if (worker.seenInput != worker.slot->started) {
-      worker.seenInput = worker.slot->started;
+    if (worker.seenCommand != worker.slot->commands) {
+      worker.seenCommand = worker.slot->commands;
       worker.cpuAtStart = cpu;
       worker.wallAtStart = now;
       return;

@@ -12,8 +12,8 @@
 namespace weft::fuzz {
 
 struct WorkLimits {
-  double cpuSeconds = 20;          ///< of one input
-  double wallSeconds = 120;        ///< of one input: waits count as hangs, a busy machine does not
+  double cpuSeconds = 20;          ///< of one command
+  double wallSeconds = 240;        ///< of one command: waits count as hangs, a busy machine does not
   int64_t memoryBytes = int64_t(2) << 30;  ///< of a worker; 0: none, as AddressSanitizer needs
   uint64_t inputsPerWorker = 300;  ///< then a fresh one takes over
 };
@@ -25,8 +25,15 @@ struct Work {
   bool everything = false;
 };
 
+/// Commands of one verb and first flag.
+struct Commands {
+  uint64_t run = 0, succeeded = 0;
+  double seconds = 0;  ///< of processor time
+};
+
 struct Tally {
-  uint64_t inputs = 0, commands = 0, findings = 0, newFindings = 0;
+  uint64_t inputs = 0, findings = 0, newFindings = 0;
+  std::map<std::string, Commands> commands;
   uint64_t next = 0;  ///< the first number that was not tried
 };
 

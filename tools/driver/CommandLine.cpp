@@ -3,7 +3,6 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
-#include "kernel/Printable.h"
 #include "runtime/Environment.h"
 #include "runtime/Streams.h"
 #include "tools/driver/Console.h"
@@ -99,8 +98,7 @@ struct Typed {
 };
 
 /// The message on standard error; with --json an object on standard output as well, so that a script reads one stream.
-int fail(ErrorKind kind, const std::string &text, const Typed &typed) {
-  const std::string message = printable(text);  // it quotes files and arguments
+int fail(ErrorKind kind, const std::string &message, const Typed &typed) {
   if (typed.wantsJson()) {
     const nlohmann::json error = {{"exitCode", int(kind)}, {"kind", nameOf(kind)}, {"message", message}};
     try {
@@ -136,11 +134,10 @@ int usage(const CLI::App &root, const CLI::ParseError &error, const Typed &typed
   const std::string first = typed.command();
   const bool known = std::find(names.begin(), names.end(), first) != names.end();
   if (!first.empty() && first[0] != '-' && !known)
-    return fail(ErrorKind::badInput, fmt::format("unknown command '{}'{}", first, nearestAndKnown(first, names)), typed);
+    throw Error::badInput("unknown command '{}'{}", first, nearestAndKnown(first, names));
   const std::string option = unknownOption(known ? *root.get_subcommand(first) : root, typed);
-  if (!option.empty()) return fail(ErrorKind::badInput, option, typed);
-  return fail(ErrorKind::badInput,
-              fmt::format("{} (weft {}--help lists what there is)", error.what(), known ? first + " " : ""), typed);
+  if (!option.empty()) throw Error::badInput("{}", option);
+  throw Error::badInput("{} (weft {}--help lists what there is)", error.what(), known ? first + " " : "");
 }
 
 /// Options that every command spells the same way.

@@ -2,7 +2,7 @@
 #include "tools/driver/Console.h"
 
 #include "kernel/Error.h"
-#include "kernel/Printable.h"
+#include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
 #include "runtime/Environment.h"
 #include "runtime/Files.h"
