@@ -354,7 +354,7 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report, const 
                                    100 * typicalEstimateError.kernel, plan.model));
   if (stale > 0) warnings.push_back(fmt::format("{} of an older version (weft profile {})", countOf(stale, "time"), plan.model));
   if (evidence.older > 0)
-    warnings.push_back(fmt::format("{} of {} kernels verified by an older verifier alone, which found less (weft verify DIR)", evidence.older, evidence.launched));
+    warnings.push_back(fmt::format("{} of {} kernels verified by an older verifier alone (weft verify DIR)", evidence.older, evidence.launched));
   if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed - evidence.edited; never > 0)
     warnings.push_back(fmt::format("{} of {} kernels never verified on a GPU (weft verify DIR)", never, evidence.launched));
   for (const json &variant : list(report, "variants"))
