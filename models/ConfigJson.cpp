@@ -22,6 +22,9 @@ Activation activation(ConfigReader &reader, const Keys &keys, const std::string 
       {"gelu_new", Activation::geluTanh}, {"gelu_pytorch_tanh", Activation::geluTanh},
       {"relu", Activation::relu},         {"silu", Activation::silu},
       {"swish", Activation::silu}};
+  for (const std::string &key : keys)
+    if (reader.has(key) && reader.value(key).is_null()) throw reader.error(ErrorKind::badInput, key, fmt::format("must name an activation, as \"{}\"", absent));
+  if (!reader.hasAny(keys)) reader.assume(keys.front(), absent);
   const std::string name = reader.text(keys, absent);
   if (const auto at = known.find(name); at != known.end()) return at->second;
   std::vector<std::string> names;
@@ -54,7 +57,7 @@ LayerSpecification readBert(ConfigReader &reader) {
       .family = Family::encoder,
       .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", reader.requiredInteger({"intermediate_size"})}},
       .activation = activation(reader, {"hidden_act"}, "gelu"),
-      .epsilon = reader.positive({"layer_norm_eps"}, 1e-12),
+      .epsilon = reader.positiveOr({"layer_norm_eps"}, 1e-12),
       .causal = reader.flag("is_decoder", false)};
 }
 
@@ -80,7 +83,7 @@ LayerSpecification readGpt2(ConfigReader &reader) {
                    {"i", hidden},
                    {"u", reader.integer({"n_inner"}).value_or(4 * hidden)}},
           .activation = activation(reader, {"activation_function"}, "gelu_new"),
-          .epsilon = reader.positive({"layer_norm_epsilon"}, 1e-5),
+          .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
           .causal = true,
           .scaleScores = reader.flag("scale_attn_weights", true)};
 }
@@ -90,13 +93,15 @@ double rotaryBase(ConfigReader &reader) {
   reader.refuseValue("rope_scaling", "scaled rotary positions are not supported; supported is null");
   if (reader.positive({"partial_rotary_factor"}, 1) != 1)
     throw reader.error(ErrorKind::unsupported, "partial_rotary_factor", "only 1 is supported");
-  const double base = reader.positive({"rope_theta"}, 10000);
   const nlohmann::json *parameters = reader.find("rope_parameters");
-  if (!parameters) return base;
+  constexpr double usual = 10000;
+  if (!parameters) return reader.positiveOr({"rope_theta"}, usual);
+  const double base = reader.positive({"rope_theta"}, usual);
   if (!parameters->is_object()) throw reader.error(ErrorKind::badInput, "rope_parameters", "must be an object");
   ConfigReader inner(parameters->dump(), reader.where() + ": rope_parameters");
   if (inner.text({"rope_type", "type"}, "default") != "default")
     throw reader.error(ErrorKind::unsupported, "rope_parameters", "only the rope_type \"default\" is supported");
+  if (!reader.has("rope_theta") && !inner.has("rope_theta")) reader.assume("rope_theta", fmt::format("{}", usual));
   const double innerBase = inner.positive({"rope_theta"}, base);
   const std::vector<std::string> others = inner.unread();
   if (!others.empty())
@@ -114,10 +119,11 @@ void refuseMixedLayers(ConfigReader &reader) {
       throw reader.error(ErrorKind::unsupported, "layer_types", "only \"full_attention\" layers are supported");
 }
 
-LayerSpecification readLlamaLike(ConfigReader &reader) {
+/// `usualGroups`: of a file without num_key_value_heads; nothing: one for each head. A null value means one for each head in every family.
+LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> usualGroups = {}) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
-  const int64_t groups = reader.integer({"num_key_value_heads"}).value_or(heads);
+  const int64_t groups = reader.integerOr("num_key_value_heads", usualGroups.value_or(heads)).value_or(heads);
   requireMultiple(reader, "num_attention_heads", heads, "num_key_value_heads", groups);
   const auto headDim = reader.integer({"head_dim"});
   if (!headDim) requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
@@ -132,7 +138,7 @@ LayerSpecification readLlamaLike(ConfigReader &reader) {
                    {"i", hidden},
                    {"u", reader.requiredInteger({"intermediate_size"})}},
           .activation = activation(reader, {"hidden_act"}, "silu"),
-          .epsilon = reader.positive({"rms_norm_eps"}, 1e-6),
+          .epsilon = reader.positiveOr({"rms_norm_eps"}, 1e-6),
           .projectionBias = bias,
           .outputBias = bias,
           .feedForwardBias = reader.flag("mlp_bias", false),
@@ -145,18 +151,20 @@ LayerSpecification readLlama(ConfigReader &reader) {
   return readLlamaLike(reader);
 }
 
-/// Llama with a sliding window; no biases.
+/// Llama with a sliding window; no biases. What the family takes for missing keys: a window of 4096 and 8 key/value heads.
 LayerSpecification readMistral(ConfigReader &reader) {
-  const auto window = reader.integer({"sliding_window"});
-  LayerSpecification specification = readLlamaLike(reader);
+  const auto window = reader.integerOr("sliding_window", 4096);
+  LayerSpecification specification = readLlamaLike(reader, 8);
   specification.window = window;
   return specification;
 }
 
-/// Llama with biases on q, k and v alone.
+/// Llama with biases on q, k and v alone, whatever a key says, and 32 key/value heads where none does.
 LayerSpecification readQwen2(ConfigReader &reader) {
   reader.refuseFlag("use_sliding_window", "windows in some layers only are not supported");
-  LayerSpecification specification = readLlamaLike(reader);
+  if (reader.has("attention_bias"))
+    throw reader.error(ErrorKind::unsupported, "attention_bias", "is no setting of qwen2, whose q, k and v always have biases and whose output projection has none");
+  LayerSpecification specification = readLlamaLike(reader, 32);
   specification.projectionBias = true;
   return specification;
 }
@@ -216,6 +224,13 @@ Error unknownKey(const ConfigReader &reader, const std::string &key) {
                                   near.empty() ? "" : fmt::format("; nearest is '{}'", near), key));
 }
 
+/// Dropout is not built from a file, yet a value that is no probability makes the file doubtful.
+void checkProbability(const ConfigReader &reader, const std::string &key) {
+  const nlohmann::json &value = reader.value(key);
+  if (value.is_null() || (value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1)) return;
+  throw reader.error(ErrorKind::badInput, key, "must be a probability: at least 0 and below 1");
+}
+
 /// Sorts what nobody read by what it means. Throws for what may change the mathematics.
 void readRest(ConfigReader &reader, const std::string &modelType, const std::set<std::string> &allowed,
               ConfigDescription &description) {
@@ -224,7 +239,15 @@ void readRest(ConfigReader &reader, const std::string &modelType, const std::set
     switch (meaningOf(key, reader.value(key), modelType, family)) {
     case KeyMeaning::neutral:
     case KeyMeaning::settled: description.ignoredKeys.push_back(key); break;
-    case KeyMeaning::dropout: description.dropoutKeys.push_back(key); break;
+    case KeyMeaning::dropout:
+      checkProbability(reader, key);
+      description.dropoutKeys.push_back(key);
+      break;
+    case KeyMeaning::doubtful:
+      if (!allowed.contains(key))
+        throw reader.error(ErrorKind::unsupported, key, fmt::format("{}; --allow-key {} builds the layer without it", doubtAbout(key, modelType), key));
+      description.allowedKeys.push_back(key);
+      break;
     case KeyMeaning::changes:
       throw reader.error(ErrorKind::unsupported, key,
                          fmt::format("changes the mathematics of a layer and is not supported; supported is {}",
@@ -258,7 +281,7 @@ std::vector<std::string> supportedModelTypes() {
 
 std::vector<ConfigFamily> configFamilies() {
   // Sizes that one reader or another cannot do without, those that families share before their own.
-  const std::vector<std::pair<std::string, int64_t>> sizes = {{"hidden_size", 64}, {"num_attention_heads", 4}, {"intermediate_size", 128}, {"hidden_dim", 128},
+  const std::vector<std::pair<std::string, int64_t>> sizes = {{"hidden_size", 64}, {"num_attention_heads", 32}, {"intermediate_size", 128}, {"hidden_dim", 128},
                                                               {"dim", 64},         {"n_heads", 4},             {"n_embd", 64},             {"n_head", 4}};
   std::vector<ConfigFamily> families;
   for (const auto &[modelType, read] : familyReaders()) {
@@ -301,6 +324,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where, c
   readPositions(reader, description);
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);
+  description.assumed = reader.assumed();
   return description;
 }
 
@@ -314,10 +338,14 @@ void checkPositions(const ConfigDescription &description, const Dims &dims) {
 }
 
 ConfigDescription readConfig(const std::string &path, const std::set<std::string> &allowedKeys) {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  if (!std::filesystem::exists(status)) throw Error::badInput("{}: there is no such file", path);
+  if (std::filesystem::is_directory(status)) throw Error::badInput("{}: is a folder, not a config.json", path);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf()))
-    throw Error::badInput("{}: cannot be read (or is empty)", path);
+  if (!file) throw Error::badInput("{}: cannot be read", path);
+  if (!(text << file.rdbuf())) throw Error::badInput("{}: is empty", path);
   return parseConfig(text.str(), path, allowedKeys);
 }
 

@@ -18,6 +18,7 @@ struct ConfigDescription {
   std::vector<std::string> ignoredKeys = {};  ///< present, known, and without influence on a layer
   std::vector<std::string> dropoutKeys = {};  ///< present: dropout of training, which is not built from a config.json
   std::vector<std::string> allowedKeys = {};  ///< present and not known, left out because the caller allows it
+  std::vector<std::string> assumed = {};      ///< "sliding_window = 4096": what the family takes for a missing key
   std::string elementTypeKey = {};            ///< the key that names the elements' type; empty: none does
   std::string elementTypeName = {};           ///< as that key has it: "bfloat16"
   std::optional<DType> elementType = {};      ///< nothing if the name is not one of a type that layers are built with

@@ -2,6 +2,9 @@
 // model, of text generation, of weights' initialization, of embeddings, heads and poolers, which lie outside a layer.
 #include "models/ConfigKeys.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -18,13 +21,13 @@ const std::set<std::string> dropoutKeys = {
 
 const std::set<std::string> neutralKeys = {
     // what the file is
-    "_commit_hash", "_from_model_config", "_name_or_path", "architectures", "finetuning_task", "name_or_path", "prefix",
+    "_commit_hash", "_from_model_config", "_name_or_path", "finetuning_task", "name_or_path", "prefix",
     "task_specific_params", "tokenizer_class", "transformers_version",
     "transformers.js_config",
     // how it is computed: results are the same
     "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
     "_flash_attn_2_enabled", "attn_implementation", "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
-    "output_hidden_states", "output_past", "pretraining_tp", "reorder_and_upcast_attn", "return_dict",
+    "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
     "tf_legacy_loss", "torchscript", "use_cache",
     // tokens
     "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id", "pad_token_id",
@@ -44,9 +47,25 @@ const std::set<std::string> neutralKeys = {
     "sinusoidal_pos_embds", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
     "tie_encoder_decoder", "tie_weights_", "tie_word_embeddings", "type_vocab_size", "vocab_size"};
 
+constexpr const char *architecturesKey = "architectures";
+
+/// Keys that are bookkeeping with the values of isDoubtful() excepted, and what these mean.
+const std::map<std::string, std::string> doubtfulKeys = {
+    {architecturesKey, "names a class whose layer may be another than that of model_type"},
+    {"reorder_and_upcast_attn", "computes the scores in f32, which weft does within a kernel alone: results of 16-bit elements differ"}};
+
 /// Of one model type: in others they would be something else.
 const std::map<std::string, std::set<std::string>> neutralKeysOf = {
     {"qwen2", {"max_window_layers", "sliding_window"}}};  // both wait for use_sliding_window, which is refused
+
+/// How the classes of a model type begin; each goes on with one of architectureHeads.
+const std::map<std::string, std::vector<std::string>> architecturePrefixes = {
+    {"bert", {"Bert"}}, {"camembert", {"Camembert"}}, {"distilbert", {"DistilBert"}}, {"gpt2", {"GPT2"}}, {"llama", {"Llama", "LLaMA"}},
+    {"mistral", {"Mistral"}}, {"qwen2", {"Qwen2"}}, {"roberta", {"Roberta"}}, {"xlm-roberta", {"XLMRoberta"}}};
+
+const std::set<std::string> architectureHeads = {
+    "DoubleHeadsModel", "ForCausalLM", "ForMaskedLM", "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining", "ForQuestionAnswering",
+    "ForSequenceClassification", "ForTokenClassification", "LMHeadModel", "Model"};
 
 const std::vector<json> layerNorm = {"layer_norm", "layernorm", "LayerNorm"}, rmsNorm = {"rms_norm", "rmsnorm", "RMSNorm"};
 
@@ -80,11 +99,30 @@ const std::vector<json> &ofFamily(const SettledKey &key, Family family) {
   return family == Family::llama ? key.llama : family == Family::decoder ? key.decoder : key.encoder;
 }
 
+/// "TF" and "Flax" before the name are the same model in another framework.
+bool isArchitectureOf(const json &value, const std::string &modelType) {
+  const auto prefixes = architecturePrefixes.find(modelType);
+  if (!value.is_string() || prefixes == architecturePrefixes.end()) return false;
+  const std::string name = value.get<std::string>();
+  for (const std::string &prefix : prefixes->second)
+    for (const std::string &framework : {std::string(), std::string("TF"), std::string("Flax")})
+      if (const std::string begin = framework + prefix; name.starts_with(begin) && architectureHeads.contains(name.substr(begin.size()))) return true;
+  return false;
+}
+
+/// Of keys that are allowed on request: whether the value may stand without.
+bool isDoubtful(const std::string &key, const json &value, const std::string &modelType) {
+  if (key != architecturesKey) return !value.is_null() && value != false;
+  if (value.is_null()) return false;
+  return !value.is_array() || !std::ranges::all_of(value, [&](const json &name) { return isArchitectureOf(name, modelType); });
+}
+
 bool isEmpty(const json &value) { return value.is_null() || (value.is_structured() && value.empty()); }
 
 }  // namespace
 
 KeyMeaning meaningOf(const std::string &key, const json &value, const std::string &modelType, Family family) {
+  if (doubtfulKeys.contains(key)) return isDoubtful(key, value, modelType) ? KeyMeaning::doubtful : KeyMeaning::neutral;
   if (neutralKeys.contains(key)) return KeyMeaning::neutral;
   if (dropoutKeys.contains(key)) return KeyMeaning::dropout;
   const auto own = neutralKeysOf.find(modelType);
@@ -97,6 +135,13 @@ KeyMeaning meaningOf(const std::string &key, const json &value, const std::strin
   return KeyMeaning::changes;
 }
 
+std::string doubtAbout(const std::string &key, const std::string &modelType) {
+  if (key != architecturesKey) return doubtfulKeys.at(key);
+  const auto prefixes = architecturePrefixes.find(modelType);
+  const std::string known = prefixes == architecturePrefixes.end() ? "" : fmt::format(" (as {0}Model, {0}For...)", prefixes->second.front());
+  return fmt::format("{} \"{}\"{}", doubtfulKeys.at(key), modelType, known);
+}
+
 std::vector<json> settledValues(const std::string &key, Family family) {
   const auto found = settledKeys.find(key);
   if (found == settledKeys.end()) return {};
@@ -107,6 +152,7 @@ std::vector<json> settledValues(const std::string &key, Family family) {
 std::vector<std::string> listedKeys() {
   std::set<std::string> keys = neutralKeys;
   keys.insert(dropoutKeys.begin(), dropoutKeys.end());
+  for (const auto &[key, doubt] : doubtfulKeys) keys.insert(key);
   for (const auto &[modelType, own] : neutralKeysOf) keys.insert(own.begin(), own.end());
   for (const auto &[key, values] : settledKeys) keys.insert(key);
   return {keys.begin(), keys.end()};

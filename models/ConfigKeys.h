@@ -16,11 +16,15 @@ enum class KeyMeaning : uint8_t {
   dropout,  ///< a probability of training
   settled,  ///< changes the mathematics, but this value is what the layer has anyway
   changes,  ///< changes the mathematics to what no builder expresses
+  doubtful, ///< its value says that the file may describe another layer; the caller may allow it
   unknown,
 };
 
 /// `family`: of the layer that the file describes, of this `model_type`.
 KeyMeaning meaningOf(const std::string &key, const nlohmann::json &value, const std::string &modelType, Family family);
+
+/// What speaks against a key whose value is doubtful: "names a class that is none of model_type \"bert\" (BertModel, ...)".
+std::string doubtAbout(const std::string &key, const std::string &modelType);
 
 /// Values with which a key that changes the mathematics leaves a layer of the family as it is; empty where none but its
 /// absence does.

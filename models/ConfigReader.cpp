@@ -108,6 +108,23 @@ double ConfigReader::positive(const Keys &keys, double absent) {
   return number;
 }
 
+std::optional<int64_t> ConfigReader::integerOr(const std::string &key, int64_t absent) {
+  if (has(key)) return integer({key});
+  find(key);
+  assume(key, std::to_string(absent));
+  return absent;
+}
+
+double ConfigReader::positiveOr(const Keys &keys, double absent) {
+  const double value = positive(keys, absent);
+  if (!hasAny(keys)) assume(keys.front(), fmt::format("{}", absent));
+  return value;
+}
+
+bool ConfigReader::hasAny(const Keys &keys) const {
+  return std::ranges::any_of(keys, [&](const std::string &key) { return has(key); });
+}
+
 bool ConfigReader::flag(const std::string &key, bool absent) {
   const json *value = find(key);
   if (!value) return absent;

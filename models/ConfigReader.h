@@ -33,6 +33,13 @@ public:
   std::string text(const Keys &keys, const std::string &absent);
   std::string requiredText(const std::string &key);
 
+  /// As integer() and positive(), but what is taken for a missing key is remembered as assumed; `absent`: nothing for a null value.
+  std::optional<int64_t> integerOr(const std::string &key, int64_t absent);
+  double positiveOr(const Keys &keys, double absent);
+  /// Remembers "KEY = VALUE", which the family takes for a missing key.
+  void assume(const std::string &key, const std::string &value) { assumed_.push_back(fmt::format("{} = {}", key, value)); }
+  const std::vector<std::string> &assumed() const { return assumed_; }
+
   /// Error(unsupported) if the flag is set, with the reason.
   void refuseFlag(const std::string &key, std::string_view reason);
   /// Error(unsupported) if the key has any value but null, false, an empty list or an empty object.
@@ -45,6 +52,7 @@ public:
   /// Keys that were asked for, whether the object has them or not; sorted.
   const std::set<std::string> &keysRead() const { return read_; }
   std::vector<std::string> keys() const;
+  bool hasAny(const Keys &keys) const;
   bool has(const std::string &key) const { return object_.contains(key); }
   /// The value of a key that the object has, without marking it as read.
   const nlohmann::json &value(const std::string &key) const { return object_.at(key); }
@@ -59,6 +67,7 @@ private:
   std::string where_;
   nlohmann::json object_;
   std::set<std::string> read_;
+  std::vector<std::string> assumed_;
 };
 
 }  // namespace weft::models

@@ -4,6 +4,7 @@
 #include "ir/Types.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/Nearest.h"
 #include "kernel/Nesting.h"
 #include "kernel/PlainText.h"
 
@@ -61,6 +62,18 @@ private:
   std::vector<std::pair<std::string, std::string>> messages_;
   mlir::ScopedDiagnosticHandler handler_;
 };
+
+/// "; nearest is 'weft.softmax'" where the message speaks of an op that there is not.
+std::string nearestOp(const std::string &message, mlir::MLIRContext &context) {
+  constexpr std::string_view before = "custom op '", after = "' is unknown";
+  const size_t begin = message.find(before), end = message.find(after);
+  if (begin == std::string::npos || end == std::string::npos || end < begin + before.size()) return "";
+  const std::string name = message.substr(begin + before.size(), end - begin - before.size());
+  std::vector<std::string> known;
+  for (const mlir::RegisteredOperationName &op : context.getRegisteredOperations()) known.push_back(op.getStringRef().str());
+  const std::string near = nearest(name, known);
+  return near.empty() ? "" : fmt::format("; nearest is '{}'", near);
+}
 
 void requireOneGraph(mlir::ModuleOp module, const std::string &path) {
   llvm::SmallVector<GraphOp> graphs = llvm::to_vector(module.getOps<GraphOp>());
@@ -120,7 +133,10 @@ mlir::OwningOpRef<mlir::ModuleOp> parseMlir(const std::string &text, const std::
   checkMlirNesting(text, path);
   CapturedDiagnostics diagnostics(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, path);
-  if (!module) throw Error(ErrorKind::badInput, diagnostics.text(path));
+  if (!module) {
+    const std::string message = diagnostics.text(path);
+    throw Error(ErrorKind::badInput, message + nearestOp(message, context));
+  }
   requireOneGraph(*module, path);
   requirePlainNames(*module, path);
   return module;

@@ -8,6 +8,7 @@
 #include "models/Families.h"
 #include "models/MlirFile.h"
 #include "models/Presets.h"
+#include "models/Support.h"
 
 #include <filesystem>
 
@@ -61,16 +62,14 @@ void checkMaskedToken(const Request &request, DType dtype) {
                              request.model, nameOf(dtype));
 }
 
-constexpr DType defaultElementType = DType::f16;
-
-/// The request's, else the config.json's, else the default.
+/// The request's, else the config.json's, else the first that is supported.
 DType elementType(const Request &request, const ConfigDescription &described) {
   if (request.dtype) return *request.dtype;
   if (described.elementType) return *described.elementType;
   if (!described.elementTypeKey.empty())
     throw Error::unsupported("{}: key '{}' = \"{}\": layers are built of float16, bfloat16 and float32; --dtype f16, bf16 "
                              "or f32 chooses one of them", request.model, described.elementTypeKey, described.elementTypeName);
-  return defaultElementType;
+  return *parseDType(supportedTypes(described.specification).front());
 }
 
 /// What a config.json says of its elements beside what they are; empty for a preset.
@@ -125,6 +124,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
                        .ignoredKeys = described.ignoredKeys,
                        .dropoutKeys = described.dropoutKeys,
                        .allowedKeys = described.allowedKeys,
+                       .assumed = described.assumed,
                        .dtype = dtype,
                        .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
   checkPositions(described, model.description.dims);

@@ -18,7 +18,7 @@ namespace weft::models {
 struct Request {
   std::string model;                     ///< preset name, or path of a config.json or .mlir
   std::map<std::string, int64_t> dims = {};  ///< --dim overrides: b, j, k, h, g, p, w, i, u
-  std::optional<DType> dtype = {};       ///< nothing: what a config.json names, f16 where none does
+  std::optional<DType> dtype = {};       ///< nothing: what a config.json names, else the first that the model supports (Support.h)
   std::string text = {};                 ///< of a .mlir model: what to read instead of the whole file
   std::string part = "layer";            ///< "attention" or "layer"
   std::set<std::string> allowedKeys = {};  ///< of a config.json: may stand there though nobody knows what they mean
@@ -31,6 +31,7 @@ struct Description {
   std::vector<std::string> ignoredKeys = {};  ///< config.json keys that do not change the mathematics
   std::vector<std::string> dropoutKeys = {};  ///< of a config.json: dropout of training, not built
   std::vector<std::string> allowedKeys = {};  ///< of a config.json: not known, left out because the request allows it
+  std::vector<std::string> assumed = {};      ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
   std::optional<DType> dtype = {};       ///< of the elements; nothing for a .mlir file, which has its own
   std::string dtypeNote = {};            ///< of a config.json: what it asks for, and what it gets
 };

@@ -92,7 +92,7 @@ class Train(CommandTest):
 
     def test_optimizers_that_are_refused(self):
         for arguments, code, message in [
-                (['masked-token', '--train', '--optimizer', 'adamw'], 3, 'nearest is --dtype f32'),
+                (['masked-token', '--dtype', 'f16', '--train', '--optimizer', 'adamw'], 3, 'nearest is --dtype f32'),
                 (['masked-token', '--dtype', 'f32', '--optimizer', 'adamw'], 2, 'a step takes gradients; add --train'),
                 (['masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adam'], 2, "unknown value; nearest is 'adamw'"),
                 (['masked-token', '--dtype', 'f32', '--dropout', '1'], 2, 'at least 0 and below 1'),

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 using namespace weft;
@@ -65,6 +66,41 @@ TEST_CASE("the model type names a layer whose file is called config.json") {
   CHECK(parseConfig(changed("gpt2.json", {}), "/tmp/tiny-gpt.json").specification.name == "tiny-gpt");
 }
 
+TEST_CASE("what a family takes for missing keys is built and said") {
+  const auto read = [](const nlohmann::json &changes) { return parseConfig(changed("llama-3-8b.json", changes), "config.json"); };
+  const auto assumes = [](const ConfigDescription &description, const std::string &text) { return std::ranges::count(description.assumed, text) == 1; };
+  CHECK(read({}).assumed.empty());
+  const ConfigDescription mistral = read({{"model_type", "mistral"}, {"architectures", nullptr}, {"num_key_value_heads", nullptr}});
+  CHECK(mistral.specification.window == 4096);
+  CHECK(mistral.specification.dims.at("g") == 8);
+  CHECK(assumes(mistral, "sliding_window = 4096"));
+  CHECK(assumes(mistral, "num_key_value_heads = 8"));
+  const nlohmann::json wide = {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", nullptr}, {"num_key_value_heads", nullptr}, {"num_attention_heads", 64}};
+  CHECK(read(wide).specification.dims.at("g") == 32);
+  CHECK(assumes(read(wide), "num_key_value_heads = 32"));
+  const ConfigDescription llama = read({{"num_key_value_heads", nullptr}, {"rms_norm_eps", nullptr}, {"rope_theta", nullptr}, {"hidden_act", nullptr}});
+  CHECK(llama.specification.dims.at("g") == 32);
+  CHECK(llama.assumed == std::vector<std::string>{"num_key_value_heads = 32", "hidden_act = silu", "rms_norm_eps = 1e-06", "rope_theta = 10000"});
+}
+
+TEST_CASE("a null means none where the family has it so, and is refused where it means nothing") {
+  nlohmann::json file = nlohmann::json::parse(changed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}}));
+  file["sliding_window"] = nullptr;
+  file["num_key_value_heads"] = nullptr;
+  const ConfigDescription read = parseConfig(file.dump(), "config.json");
+  CHECK_FALSE(read.specification.window);
+  CHECK(read.specification.dims.at("g") == 32);
+  CHECK(read.assumed.empty());
+  file["hidden_act"] = nullptr;
+  CHECK(errorOf(file.dump()) == "badInput: config.json: key 'hidden_act' = null: must name an activation, as \"silu\"");
+}
+
+TEST_CASE("qwen2 has its biases whatever a file says, so a file that says it is refused") {
+  for (const bool bias : {true, false})
+    CHECK(errorOf("llama-3-8b.json", {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", bias}}).starts_with(
+        "unsupported: config.json: key 'attention_bias'"));
+}
+
 TEST_CASE("keys without influence are listed, those of dropout apart") {
   const ConfigDescription read = parseConfig(changed("gpt2.json", {}), "config.json");
   const std::vector<std::string> expected = {"architectures", "bos_token_id", "eos_token_id", "initializer_range",
@@ -117,7 +153,7 @@ TEST_CASE("settings that change the mathematics reach the specification") {
   CHECK(parsed("bert-base.json", {{"hidden_act", "gelu_new"}}).activation == Activation::geluTanh);
   CHECK(parsed("bert-base.json", {{"layer_norm_eps", 0.25}}).epsilon == 0.25);
   CHECK(parsed("bert-base.json", {{"is_decoder", true}}).causal);
-  CHECK(parsed("bert-base.json", {{"model_type", "roberta"}}).family == Family::encoder);
+  CHECK(parsed("bert-base.json", {{"model_type", "roberta"}, {"architectures", nullptr}}).family == Family::encoder);
   CHECK(parsed("gpt2.json", {{"n_inner", 100}}).dims.at("u") == 100);
   CHECK_FALSE(parsed("gpt2.json", {{"scale_attn_weights", false}}).scaleScores);
   CHECK(parsed("llama-3-8b.json", {{"rope_theta", 1234}}).rotaryBase == 1234);
@@ -125,8 +161,8 @@ TEST_CASE("settings that change the mathematics reach the specification") {
   CHECK(parsed("llama-3-8b.json", {{"num_key_value_heads", nullptr}}).dims.at("g") == 32);
   const LayerSpecification biased = parsed("llama-3-8b.json", {{"attention_bias", true}, {"mlp_bias", true}});
   CHECK((biased.projectionBias && biased.outputBias && biased.feedForwardBias));
-  CHECK(parsed("llama-3-8b.json", {{"model_type", "mistral"}, {"sliding_window", 512}}).window == 512);
-  const LayerSpecification qwen = parsed("llama-3-8b.json", {{"model_type", "qwen2"}});
+  CHECK(parsed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}, {"sliding_window", 512}}).window == 512);
+  const LayerSpecification qwen = parsed("llama-3-8b.json", {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", nullptr}});
   CHECK((qwen.projectionBias && !qwen.outputBias));
   const nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", 7.5}};
   CHECK(parsed("llama-3-8b.json", {{"rope_theta", nullptr}, {"rope_parameters", rope}}).rotaryBase == 7.5);
@@ -156,8 +192,8 @@ TEST_CASE("malformed and truncated files say line and column") {
 }
 
 TEST_CASE("a file that cannot be read is bad input") {
-  CHECK_THROWS_WITH(readConfig("/no/such/config.json"), "/no/such/config.json: cannot be read (or is empty)");
-  CHECK_THROWS_WITH(readConfig("/"), "/: cannot be read (or is empty)");
+  CHECK_THROWS_WITH(readConfig("/no/such/config.json"), "/no/such/config.json: there is no such file");
+  CHECK_THROWS_WITH(readConfig("/"), "/: is a folder, not a config.json");
 }
 
 TEST_CASE("missing, mistyped and out-of-range values") {

@@ -19,7 +19,7 @@ namespace {
 
 /// What files of every family may have beside their own settings.
 const json everyModel = json::parse(R"({
-  "_name_or_path": "some/model", "_attn_implementation_autoset": true, "add_cross_attention": false, "architectures": ["SomeModel"],
+  "_name_or_path": "some/model", "_attn_implementation_autoset": true, "add_cross_attention": false,
   "bad_words_ids": null, "begin_suppress_tokens": null, "bos_token_id": 1, "chunk_size_feed_forward": 0,
   "cross_attention_hidden_size": null, "decoder_start_token_id": null, "diversity_penalty": 0.0, "do_sample": false,
   "early_stopping": false, "encoder_no_repeat_ngram_size": 0, "eos_token_id": 2, "exponential_decay_length_penalty": null,
@@ -67,7 +67,10 @@ const std::map<std::string, json> families = {
       "sliding_window": 131072, "use_mrope": false, "use_sliding_window": false, "vocab_size": 152064})")}};
 
 json fileOf(const std::string &family) {
+  static const std::map<std::string, const char *> classes = {{"bert", "BertForMaskedLM"}, {"distilbert", "DistilBertModel"}, {"gpt2", "GPT2LMHeadModel"},
+                                                              {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}};
   json file = everyModel;
+  file["architectures"] = {classes.at(family)};
   file.update(families.at(family));
   return file;
 }
@@ -195,6 +198,42 @@ TEST_CASE("what other models set is refused by name in every family, or is what 
   CHECK(with("llama", "sliding_window", 16) == "refused");
   CHECK(with("bert", "sliding_window", 16) == "refused");
   CHECK(with("gpt2", "frobnicate", nullptr) == "same");
+}
+
+TEST_CASE("a class of another model is refused unless its key is allowed") {
+  const std::vector<std::pair<std::string, json>> foreign = {
+      {"bert", {"NomicBertModel"}}, {"bert", {"BertForMaskedLM", "NomicBertModel"}}, {"bert", {"RobertaModel"}}, {"llama", {"InternLMForCausalLM"}},
+      {"llama", "LlamaForCausalLM"}, {"llama", {7}}, {"qwen2", {"Qwen2MoeForCausalLM"}}};
+  for (const auto &[family, names] : foreign) {
+    INFO(family << " " << names.dump());
+    json file = fileOf(family);
+    file["architectures"] = names;
+    CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"), Catch::Contains("key 'architectures' = " + names.dump()) &&
+                                                                   Catch::Contains("--allow-key architectures builds the layer without it"));
+    CHECK(parseConfig(file.dump(), "config.json", {"architectures"}).allowedKeys == std::vector<std::string>{"architectures"});
+  }
+  for (const json &names : {json(nullptr), json::array(), json({"TFBertModel"}), json({"BertForPreTraining", "BertModel"})}) {
+    json file = fileOf("bert");
+    file["architectures"] = names;
+    CHECK_NOTHROW(parseConfig(file.dump(), "config.json"));
+  }
+}
+
+TEST_CASE("scores in f32 are refused unless they are allowed to be what they are") {
+  json file = fileOf("gpt2");
+  file["reorder_and_upcast_attn"] = true;
+  CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"), Catch::Contains("key 'reorder_and_upcast_attn' = true") && Catch::Contains("--allow-key"));
+  CHECK_NOTHROW(parseConfig(file.dump(), "config.json", {"reorder_and_upcast_attn"}));
+}
+
+TEST_CASE("a dropout that is no probability is refused") {
+  const std::vector<std::pair<std::string, std::string>> keys = {{"bert", "hidden_dropout_prob"}, {"gpt2", "attn_pdrop"}, {"llama", "attention_dropout"}};
+  for (const auto &[family, key] : keys)
+    for (const json &value : {json(2.0), json(1), json(-0.5), json("a"), json(true)}) {
+      json file = fileOf(family);
+      file[key] = value;
+      CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"), Catch::Contains("key '" + key + "'") && Catch::Contains("at least 0 and below 1"));
+    }
 }
 
 TEST_CASE("the error for a value that a layer cannot have says which it has") {

@@ -194,7 +194,7 @@ TEST_CASE("requests that name nothing") {
   CHECK(errorOf({.model = "bert-base", .part = "model"}).rfind("unsupported: ", 0) == 0);
   CHECK(errorOf({.model = "bert-base", .dtype = DType::i32}) ==
         "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");
-  CHECK(errorOf({.model = "/no/such/config.json"}) == "badInput: /no/such/config.json: cannot be read (or is empty)");
+  CHECK(errorOf({.model = "/no/such/config.json"}) == "badInput: /no/such/config.json: there is no such file");
   CHECK(errorOf({.model = "/no/such/graph.mlir"}) == "badInput: /no/such/graph.mlir: is not a readable file");
   CHECK(errorOf({.model = "/etc/hostname"}) ==
         "badInput: /etc/hostname: neither a preset nor a config.json or .mlir file");

@@ -73,7 +73,8 @@ void noteConfig(const models::Description &description) {
   };
   note("keys that do not change the mathematics", description.ignoredKeys);
   note("dropout of training, not built", description.dropoutKeys);
-  note("keys not known, left out by --allow-key", description.allowedKeys);
+  note("assumed for missing keys, as the model's family does", description.assumed);
+  note("keys left out by --allow-key", description.allowedKeys);
 }
 
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)

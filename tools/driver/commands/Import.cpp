@@ -30,7 +30,7 @@ Action addImport(CLI::App &command) {
       if (flags->output != "-") writeFile(flags->output, graph);
       nlohmann::json object = {
           {"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
-          {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}};
+          {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}, {"assumed", description.assumed}};
       if (description.dtype) object["dtype"] = nameOf(*description.dtype);
       if (flags->output == "-") object["graph"] = graph;
       printResult(object);

@@ -104,7 +104,8 @@ json everything() {
 [[noreturn]] void throwUnknown(const std::string &name) {
   std::vector<std::string> names;
   for (const PresetRow *row : allRows()) names.push_back(row->specification.name);
-  std::ranges::copy(supportedModelTypes(), std::back_inserter(names));
+  for (const std::string &type : supportedModelTypes())
+    if (std::ranges::count(names, type) == 0) names.push_back(type);
   throw Error::badInput("unknown model '{}'{}", name, nearestAndKnown(name, names));
 }
 
