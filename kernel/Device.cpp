@@ -107,6 +107,7 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .multiprocessors = static_cast<int>(reader.figure("multiprocessors")),
                 .copyBandwidth = reader.figure("copyBandwidth"),
                 .peakBandwidth = reader.figure("peakBandwidth"),
+                .memoryBytes = reader.figure("memoryBytes"),
                 .l2Bytes = reader.figure("l2Bytes"),
                 .tensorFlops = reader.figuresByType("tensorFlops"),
                 .fmaFlops = reader.figure("fmaFlops"),

@@ -29,6 +29,7 @@ struct Device {
   int multiprocessors = 0;
   double copyBandwidth = 0;     ///< bytes/s, read plus written, of the best copy kernel (measured where known)
   double peakBandwidth = 0;     ///< bytes/s, datasheet
+  double memoryBytes = 0;       ///< of the whole GPU, as it is sold
   double l2Bytes = 0;
   std::map<DType, double> tensorFlops;  ///< flop/s with fp32 accumulation, dense, sustained where measured
   double fmaFlops = 0;          ///< flop/s of fp32 FMA units

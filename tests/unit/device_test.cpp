@@ -19,7 +19,7 @@ json goodDevice() {
   json sources = json::object();
   for (const auto &[figure, source] : h200.sources) sources[figure] = source;
   return {{"name", "toy"}, {"title", "a toy"}, {"architecture", "sm_80"}, {"canEmit", true}, {"multiprocessors", 4},
-          {"copyBandwidth", 8e11}, {"peakBandwidth", 9e11}, {"l2Bytes", 4e6}, {"tensorFlops", {{"f16", 1e14}}},
+          {"copyBandwidth", 8e11}, {"peakBandwidth", 9e11}, {"memoryBytes", 8e9}, {"l2Bytes", 4e6}, {"tensorFlops", {{"f16", 1e14}}},
           {"fmaFlops", 1e13}, {"launchSeconds", 2e-6}, {"sharedMemoryPerBlock", 65536}, {"sources", sources}};
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("a device description is read whole") {
 TEST_CASE("broken device descriptions name the file and the member") {
   for (const char *text : {"", "{", "not json"}) CHECK_THROWS_WITH(parseDevice(text, "toy.json"), Catch::Contains("toy.json: not JSON"));
   for (const char *text : {"[]", "3", "null"}) CHECK_THROWS_AS(parseDevice(text, "toy.json"), Error);
-  for (const char *member : {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "tensorFlops", "fmaFlops",
+  for (const char *member : {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "memoryBytes", "tensorFlops", "fmaFlops",
                              "launchSeconds", "sharedMemoryPerBlock", "sources"}) {
     INFO(member);
     CHECK(says(refusalOf([&](json &device) { device.erase(member); }), member));
@@ -72,7 +72,7 @@ TEST_CASE("every embedded device is plausible and names the source of each figur
     CHECK(&findDevice(device.name) == &device);
     CHECK(device.copyBandwidth < device.peakBandwidth);
     CHECK(device.architecture.starts_with("sm_"));
-    for (const char *figure : {"multiprocessors", "copyBandwidth", "peakBandwidth", "l2Bytes", "tensorFlops", "fmaFlops",
+    for (const char *figure : {"multiprocessors", "copyBandwidth", "peakBandwidth", "memoryBytes", "l2Bytes", "tensorFlops", "fmaFlops",
                                "launchSeconds", "sharedMemoryPerBlock"})
       CHECK(device.sources.contains(figure));
     for (const auto &[type, flops] : nonEmpty(device.tensorFlops)) CHECK(flops > device.fmaFlops);

@@ -21,6 +21,7 @@ nlohmann::json toJson(const Device &device) {
           {"multiprocessors", device.multiprocessors},
           {"copyBandwidth", device.copyBandwidth},
           {"peakBandwidth", device.peakBandwidth},
+          {"memoryBytes", device.memoryBytes},
           {"l2Bytes", device.l2Bytes},
           {"tensorFlops", tensorFlops},
           {"fmaFlops", device.fmaFlops},
@@ -32,13 +33,13 @@ nlohmann::json toJson(const Device &device) {
 std::string overview() {
   constexpr auto left = Table::Align::left, right = Table::Align::right;
   Table table({{"device", left}, {"target", left}, {"emits", left}, {"copy", right}, {"peak", right}, {"f16 tensor", right},
-               {"fp32 FMA", right}, {"L2", right}, {"title", Table::Align::text}});
+               {"fp32 FMA", right}, {"memory", right}, {"L2", right}, {"title", Table::Align::text}});
   for (const Device &device : devices()) {
     const auto tensor = device.tensorFlops.find(DType::f16);
     table.addRow({device.name, device.architecture, device.canEmit ? "yes" : "model-only",
                   formatBandwidth(device.copyBandwidth), formatBandwidth(device.peakBandwidth),
                   tensor == device.tensorFlops.end() ? "-" : formatFlop(tensor->second) + "/s",
-                  formatFlop(device.fmaFlops) + "/s", formatBytes(int64_t(device.l2Bytes)), device.title});
+                  formatFlop(device.fmaFlops) + "/s", formatBytes(int64_t(device.memoryBytes)), formatBytes(int64_t(device.l2Bytes)), device.title});
   }
   return table.print();
 }
