@@ -19,7 +19,8 @@ namespace {
 
 Error outputError() {
   const int code = errno;
-  return Error::badInput("standard output cannot be written: {}", code == EPIPE ? "its reader has left" : std::strerror(code));
+  if (code == EPIPE) return Error::badInput("{}", "");  // its reader has read what it wanted
+  return Error::badInput("standard output cannot be written: {}", std::strerror(code));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ int main(int argumentCount, char **arguments) {
     return code;
   } catch (...) {
     const runtime::Failure failure = runtime::failureOf(std::current_exception());
-    runtime::say("weft-run: " + failure.message + "\n");
+    if (!failure.message.empty()) runtime::say("weft-run: " + failure.message + "\n");
     return int(failure.kind);
   }
 }

@@ -146,7 +146,7 @@ class Phases(CommandTest):
 
     def test_start_from_an_artifact(self):
         stopped = self.weft('compile', *TINY, '--stop-after', 'emit', '-o', 'out').out
-        self.assertIn('cubins: skipped, --stop-after emit\n', stopped)
+        self.assertIn('cubins: skipped, --stop-after emit)\n', stopped)
         self.assertNotIn('0 built', stopped)
         self.weft('compile', 'out', '--start-from', 'emit', '-o', 'again')
         self.weft('compile', *TINY, '-o', 'direct')
@@ -212,8 +212,11 @@ class Choices(CommandTest):
         return json.loads((self.folder / 'out/report.json').read_text())['layouts']
 
     def test_memory_limit(self):
-        result = self.fails(3, 'select', *CORE, '--max-memory', '100')
-        self.assertRegex(result.err, r'the smallest peak found is [0-9]+ bytes')
+        for size, unit in (('100', ''), ('1Ki', 'Ki'), ('0.001M', 'M')):
+            result = self.fails(3, 'select', *CORE, '--max-memory', size, '--attention', 'unfused', '--parts', '2')
+            self.assertTrue(all(len(line) <= 100 for line in result.err.splitlines()), result.err)
+            least = re.search(rf'the smallest found,\nof variant \S+, takes --max-memory ([0-9.]+{unit})\n', result.err).group(1)
+            self.weft('select', *CORE, '--max-memory', least, '--attention', 'unfused', '--parts', '2')
 
     def test_memory_limit_in_parts(self):
         self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'whole')
@@ -224,7 +227,7 @@ class Choices(CommandTest):
         cut = [kernel for kernel in parts['kernels'] if kernel['part']]
         self.assertGreater(len(cut), 3)
         self.assertEqual({kernel['part']['region'] for kernel in cut}, {0, 1, 2})
-        self.assertIn('note: \'score\' is there in ', self.weft('explain', 'parts', '--all').out)
+        self.assertIn('note: \'score\' is computed in ', self.weft('explain', 'parts', '--all').out)
         self.weft('emit', 'parts')  # reads back what it wrote
         self.assertEqual(json.loads((self.folder / 'parts/plan.json').read_text())['kernels'], parts['kernels'])
         cut[0]['part']['start'] = 7
@@ -238,7 +241,7 @@ class Choices(CommandTest):
         free, bounds = {variant['name'] for variant in unlimited}, [variant['lowerBound'] for variant in unlimited]
         result = self.weft('select', *core, '--max-memory', '450')
         self.assertIn('variant decompose-softmax-64 has no plan: ', result.out)
-        self.assertIn('the smallest peak found is', result.prose())
+        self.assertIn('the smallest found takes', result.prose())
         limited = self.weft('select', *core, '--max-memory', '450', '--json').json()
         self.assertEqual(limited['lowerBound'], min(bounds))  # also of what has no plan in so little memory
         kept = {variant['name'] for variant in limited['variants']}

@@ -48,7 +48,8 @@ class ReasonCodes(CommandTest):
                 self.assertIn(part, text)
         self.assertEqual(self.weft('explain', 'V003', '--json').json()['reason'], 'callers-buffer')
         self.fails(2, 'explain', 'F025x', says=['F025x'])  # no code's form: a folder that is not there
-        self.fails(2, 'explain', 'F029', says=["no reason code 'F029'; nearest is 'F020'"])
+        for typed, near in (('f029', r'F0\d\d'), ('f999', r'F\d\d\d'), ('z001', r'[A-Z]\d\d\d')):
+            self.assertRegex(self.fails(2, 'explain', typed).err, rf"no reason code '{typed}'; nearest is {near} \(weft explain codes lists all\)")
 
     def test_a_folder_of_that_name_is_an_artifact(self):
         (self.folder / 'F024').mkdir()

@@ -177,7 +177,7 @@ TEST_CASE("scores in parts take part of the memory") {
     }
   CHECK_FALSE(plan.kernels.back().part);
   REQUIRE(plan.notes.size() == 1);
-  CHECK_THAT(plan.notes.front(), Catch::StartsWith(fmt::format("'scores' is there in {} parts", count)));
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith(fmt::format("'scores' is computed in {} chunks", count)));
   CHECK(parts.finish() < 2 * scores / count + 3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("statistics of a decomposed softmax are there in parts with their expo
       CHECK(tensor.name != inner);
       if (tensor.name.starts_with(inner)) CHECK(tensor.extents[0] == 2);
     }
-  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is there in 3 parts, one at a time, along h: k0, k1, k2 run so often"));
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is computed in 3 chunks along h, one at a time; in chunks run k0, k1, k2"));
   DecomposedAttention whole(*prices);
   CHECK(parts.finish() < whole.finish() / 2);
 }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,6 +71,7 @@ const CommandRow commandRows[] = {
      "weft verify bert --samples 65536", addVerify},
     {"profile", running, "measure the configurations of a model's kernels on GPUs; export, import and merge what was measured",
      "weft profile gpt2 --dry-run\n"
+     "weft profile out --dry-run\n"
      "weft profile gpt2 --budget 600 --store h200.db\n"
      "weft profile export h200.db -o h200.txt", addProfile},
     {"cache", machine, "the kernel cache: stat, verify, gc",
@@ -99,26 +101,34 @@ struct Typed {
 
 /// The message on standard error; with --json an object on standard output as well, so that a script reads one stream.
 int fail(ErrorKind kind, const std::string &message, const Typed &typed) {
-  if (typed.wantsJson()) {
+  if (typed.wantsJson() && !message.empty()) {
     const nlohmann::json error = {{"exitCode", int(kind)}, {"kind", nameOf(kind)}, {"message", message}};
     try {
       printResult(nlohmann::json{{"error", error}});
     } catch (const Error &) {  // the message is all that can be told
     }
   }
-  runtime::say(fmt::format("weft: error: {}\n", message));
+  if (!message.empty()) runtime::say(fmt::format("weft: error: {}\n", message));
   return int(kind);
 }
 
+/// What other compilers call the options whose names are not near.
+const std::map<std::string, std::string> otherWords = {{"--arch", "--target"}, {"--batch", "--dim"}, {"--gpu", "--device"}, {"--gpu-architecture", "--target"},
+                                                       {"--sm", "--target"}, {"--precision", "--dtype"}};
+
 /// An option that the command does not have, with the nearest it has; empty if there is none.
 std::string unknownOption(const CLI::App &command, const Typed &typed) {
-  std::vector<std::string> known;
+  std::vector<std::string> known, offered;  // offered: without those that only older command lines have
   for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames()) known.push_back("--" + name);
+    for (const std::string &name : option->get_lnames()) {
+      known.push_back("--" + name);
+      if (!option->get_group().empty()) offered.push_back("--" + name);
+    }
   for (const std::string &argument : typed.arguments) {
     const std::string name = argument.substr(0, argument.find('='));
     if (!name.starts_with("--") || name == "--" || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = nearest(name, known);
+    const auto meant = otherWords.find(name);
+    const std::string near = meant != otherWords.end() && std::ranges::count(offered, meant->second) > 0 ? meant->second : nearest(name, offered);
     return fmt::format("unknown option '{}'{} ({} --help lists all)", name,
                        near.empty() ? "" : fmt::format("; nearest is '{}'", near),
                        command.get_parent() ? "weft " + command.get_name() : command.get_name());

@@ -58,7 +58,7 @@ void ModelFlags::declare(CLI::App &command) {
   command.add_option("model", model, "preset name, config.json or .mlir")->required()->type_name("MODEL");
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
   command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
-  command.add_option("--dtype", dtype, "element type: f16, bf16, f32; default: what the config.json names, else f16")->type_name("TYPE");
+  command.add_option("--dtype", dtype, "element type: f16, bf16, f32; default: what the config.json names, else the first that weft models lists")->type_name("TYPE");
   command.add_option("--allow-key", allowedKeys, "a key of the config.json that weft does not know, to build the layer without it")->type_name("KEY");
   command.add_flag("--tf32", tf32, "contractions of f32 operands may round them to tf32 (10 fraction bits), which tensor cores multiply; takes --dtype f32");
   command.add_option("--dropout", dropout, "probability of every dropout, instead of the model's own; 0: none")->type_name("P");
@@ -140,15 +140,17 @@ void ChoiceFlags::declare(CLI::App &command) {
   command.add_option("--pin", pins, "layout of a tensor, slowest axis first, e.g. --pin q=phbj")
       ->type_name("TENSOR=LAYOUT");
   command.add_flag("--free", free, "arguments and results may take any layout");
-  command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in parts")->type_name("SIZE");
+  command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in chunks")->type_name("SIZE");
   command.add_option("--search-memory", searchMemory, "most bytes that the search itself may take, e.g. 2G; where that is too little it ends with the best "
                                                       "plan found, and says so; default: half of this machine's memory")
       ->type_name("SIZE");
   parts = 0;
   command.add_option("--branches", branches, "kernels that do not wait for each other run at once, on branches of the CUDA graph: on, off, or auto: where "
                                              "--measure finds the plan faster with them");
-  command.add_option("--parts", parts, "run the kernels around the largest temporary in so many parts, one after another; 0: by predicted time and memory")
-      ->capture_default_str()->check(CLI::Range(0, 4096))->type_name("N");
+  const CLI::Range counts(0, 4096);
+  CLI::Option *chunks = command.add_option("--chunks", parts, "run the kernels around the largest temporary in so many chunks, one after another; 0: by predicted time and memory")
+                            ->capture_default_str()->check(counts)->type_name("N");
+  command.add_option("--parts", parts)->check(counts)->excludes(chunks)->group("");  // its older name
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
       ->capture_default_str()->check(CLI::Range(1, 64))->type_name("K");
 }
@@ -268,10 +270,25 @@ OpPair parsePair(const std::string &text, const std::string &flag) {
   return {names[0], names[1]};
 }
 
+namespace {
+
+const std::map<std::string, double> units = {{"", 1},      {"K", 1e3},         {"M", 1e6},            {"G", 1e9},           {"T", 1e12},
+                                             {"Ki", 1024}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
+
+}  // namespace
+
+std::string printBytesAs(int64_t bytes, const std::string &like) {
+  const std::string unit = like.substr(std::min(like.size(), like.find_first_not_of("0123456789.")));
+  const auto found = units.find(unit.ends_with('B') ? unit.substr(0, unit.size() - 1) : unit);
+  const double size = found == units.end() ? 1 : found->second;
+  const double count = double(bytes) / size;
+  // A unit that is larger than the size takes digits behind the point.
+  constexpr double whole = 10, fine = 1000;
+  if (count >= whole || size == 1) return fmt::format("{:.0f}{}", std::ceil(count), unit);
+  return fmt::format("{:.3f}{}", std::ceil(count * fine) / fine, unit);
+}
+
 int64_t parseBytes(const std::string &text, const std::string &flag) {
-  static const std::map<std::string, double> units = {
-      {"", 1},    {"K", 1e3},         {"M", 1e6},           {"G", 1e9},           {"T", 1e12},
-      {"Ki", 1024}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string unit(end, text.data() + text.size());

@@ -2,6 +2,7 @@
 #include "tools/driver/MemoryLimit.h"
 
 #include "kernel/Error.h"
+#include "kernel/Format.h"
 #include "tools/driver/PartsChoice.h"
 #include "tools/driver/Planning.h"
 
@@ -37,11 +38,17 @@ struct Search {
   }
 };
 
+std::string reasonOf(const Search &search, int64_t limit) {
+  const std::string found = search.smallest == std::numeric_limits<int64_t>::max() ? "" : fmt::format("; the smallest found takes {}", formatBytes(search.smallest));
+  return fmt::format("no plan keeps its workspace within {}{}{}", formatBytes(limit), found, search.refusal);
+}
+
 }  // namespace
 
 void chooseWithinMemory(const Compilation &compilation, Selected &selected, int64_t limit) {
   std::vector<SelectedVariant> kept;
-  std::string reasons;
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  std::string smallestOf, refusal;
   for (SelectedVariant &variant : selected.variants) {
     Search search;
     search.consider(compilation, variant, variant.selection.best(), limit);
@@ -50,11 +57,16 @@ void chooseWithinMemory(const Compilation &compilation, Selected &selected, int6
       kept.push_back(std::move(variant));
       continue;
     }
-    const std::string reason = fmt::format("no plan keeps its temporaries within {} bytes; the smallest peak found is {} bytes{}", limit, search.smallest, search.refusal);
-    reasons += fmt::format("\n  {}: {}", variant.proposed.name(), reason);
-    selected.dropped.push_back({.name = variant.proposed.name(), .reason = reason});
+    selected.dropped.push_back({.name = variant.proposed.name(), .reason = reasonOf(search, limit)});
+    if (search.smallest < smallest) smallest = search.smallest, smallestOf = variant.proposed.name();
+    if (refusal.empty()) refusal = search.refusal;
   }
-  if (kept.empty()) throw Error::unsupported("--max-memory {}: no variant has a plan:{}", limit, reasons);
+  if (kept.empty()) {
+    const std::string &asked = compilation.choiceFlags().maxMemory;
+    if (smallestOf.empty()) throw Error::unsupported("--max-memory {}: no plan keeps its workspace so small{}", asked, refusal);
+    throw Error::unsupported("--max-memory {}: no plan keeps its workspace so small; the smallest found,\nof variant {}, takes --max-memory {}", asked, smallestOf,
+                             printBytesAs(smallest, asked));
+  }
   std::ranges::stable_sort(kept, {}, [](const SelectedVariant &variant) { return variant.fitted->seconds; });
   selected.variants = std::move(kept);
   selected.chosen = 0;

@@ -112,7 +112,7 @@ void chooseParts(const Compilation &compilation, Selected &selected) {
     places.push_back(std::move(place));
     pricedAt.push_back(std::move(priced));
   }
-  if (all.empty()) throw Error::unsupported("--parts {}: {}", asked, refusal);
+  if (all.empty()) throw Error::unsupported("--chunks {}: {}", asked, refusal);
   const size_t chosen = preferred(all, freeBytes);
   selected.pricedParts = std::move(pricedAt[placeOf[chosen]]);
   selected.freeWorkspaceBytes = freeBytes;

@@ -185,7 +185,7 @@ private:
 
   void cutAlong(int dimension) {  // of the first inner tensor
     const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
-    if (extent % parts.count != 0) refuse(fmt::format("its {} indices are no multiple", extent));
+    if (extent % parts.count != 0) refuse(fmt::format("{} indices are not divisible into {} chunks", extent, parts.count));
     const std::vector<int> axes = axesOf(dimension);
     PlannedKernels cut;
     for (int64_t start = 0; start < extent; start += extent / parts.count) {
@@ -194,7 +194,7 @@ private:
     }
     std::vector<std::string> names;
     for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
-    plan.notes.push_back(fmt::format("'{}' is there in {} parts, one at a time, along {}: {} run so often", tensor(inner.front()).name, parts.count,
+    plan.notes.push_back(fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}", tensor(inner.front()).name, parts.count,
                                      tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", ")));
     splice(std::move(cut));
   }

@@ -1,6 +1,5 @@
 // weft explain CODE: what a reason code means, an example, and what to do; weft explain codes: all of them.
 #include "kernel/Error.h"
-#include "kernel/Nearest.h"
 #include "kernel/ReasonCodes.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Explain.h"
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
@@ -33,6 +33,15 @@ json toJson(const ReasonCode &code) {
   return {{"code", code.code}, {"reason", code.reason}, {"meaning", code.meaning}, {"example", code.example}, {"remedy", code.remedy}};
 }
 
+/// Of the same letter the nearest number; of a letter that no code has, of all codes.
+std::string nearestCode(const std::string &name) {
+  const auto distance = [&](const ReasonCode &code) {
+    const int letters = code.code[0] == name[0] ? 0 : 1;
+    return std::pair(letters, std::abs(std::stoi(std::string(code.code.substr(1))) - std::stoi(name.substr(1))));
+  };
+  return std::string(std::ranges::min_element(reasonCodes, {}, distance)->code);
+}
+
 std::string entry(const ReasonCode &code) {
   return fmt::format("{} {}: {}\n  example   {}\n  remedy    {}\n", code.code, code.reason, code.meaning, code.example, code.remedy);
 }
@@ -51,9 +60,7 @@ Explanation explainCodes(const std::string &name) {
     all.json["codes"].push_back(toJson(code));
   }
   if (name == allCodes) return {.text = all.text + "weft explain CODE adds an example and the remedy\n", .json = std::move(all.json)};
-  std::vector<std::string> known;
-  for (const ReasonCode &code : reasonCodes) known.emplace_back(code.code);
-  throw Error::badInput("no reason code '{}'{}", name, nearestAndKnown(upperCase(name), known));
+  throw Error::badInput("no reason code '{}'; nearest is {} (weft explain codes lists all)", name, nearestCode(upperCase(name)));
 }
 
 }  // namespace weft::driver

@@ -1,5 +1,6 @@
-// weft profile: measure a model's kernels on GPUs into a store; export, import and merge move rows between stores and texts.
+// weft profile: measure a model's kernels, or those of what an artifact was compiled from, on GPUs into a store; export, import and merge move rows between stores and texts.
 #include "kernel/Error.h"
+#include "runtime/Artifact.h"
 #include "runtime/Driver.h"
 #include "runtime/ProfileStore.h"
 #include "runtime/Streams.h"
@@ -10,6 +11,8 @@
 #include "tools/driver/Planning.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
+#include "tools/driver/ReportShape.h"
+#include "tools/driver/Request.h"
 #include "tools/driver/commands/Commands.h"
 
 #include "codegen/Emit.h"
@@ -35,6 +38,7 @@ struct ProfileFlags {
   int timeoutSeconds = 60;
   bool dryRun = false, partsOnly = false, again = false;
   ProfileSpaceOptions space;
+  nlohmann::json report;  ///< of the artifact that stands in the model's place; null: none does
 };
 
 struct MoveFlags {
@@ -147,13 +151,42 @@ std::string isPositive(const std::string &text) {
   return isNumber && seconds > 0 && std::isfinite(seconds) ? "" : fmt::format("'{}' is no number of seconds above 0", text);
 }
 
+/// The artifact's request in place of the flags of model, choices and target.
+ProfileFlags ofArtifact(ProfileFlags flags) {
+  flags.report = runtime::readArtifact(flags.model.model, runtime::Cubins::left).report;
+  const std::string profile = flags.target.profile;
+  if (flags.report.contains("request")) flags.report["request"]["target"]["strict"] = false;  // what is not measured is to be
+  const ReopenedRequest request = reopen(flags.report, "none");
+  flags.choices = request.compilation->choiceFlags();
+  flags.target = request.compilation->target();
+  flags.target.profile = profile;
+  return flags;
+}
+
+struct Opened {
+  std::unique_ptr<Compilation> compilation;
+  Phase first = Phase::import;
+};
+
+/// What is profiled, with the prices of `profile`.
+Opened open(const ProfileFlags &flags, const std::string &profile) {
+  if (!flags.report.is_null()) {
+    ReopenedRequest request = reopen(flags.report, profile);
+    return {.compilation = std::move(request.compilation), .first = request.first};
+  }
+  TargetFlags target = flags.target;
+  target.profile = profile;
+  target.strict = false;
+  Opened opened{.compilation = std::make_unique<Compilation>(flags.model, flags.choices, target)};
+  opened.compilation->import(Phase::import);
+  return opened;
+}
+
 /// What selection may ask for.
 ProfileSpace wholeSpace(const ProfileFlags &flags) {
-  TargetFlags modelled = flags.target;
-  modelled.profile = "none";
-  Compilation compilation(flags.model, flags.choices, modelled);
-  compilation.import(Phase::import);
-  const std::vector<select::Problem> problems = compilation.problems(compilation.propose(Phase::import));
+  const auto [opened, first] = open(flags, "none");
+  const Compilation &compilation = *opened;
+  const std::vector<select::Problem> problems = compilation.problems(compilation.propose(first));
   select::Options selection;
   selection.free = flags.choices.free;
   selection.searchBytes = flags.choices.memoryOfSearch().bytesOfSearch(problems.size());
@@ -163,12 +196,9 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
 /// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h), and to compute in the stacks of its
 /// concatenations: kernels in layouts that selection does not ask for.
 ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile) {
-  TargetFlags target = flags.target;
-  target.profile = profile;
-  target.strict = false;
-  Compilation compilation(flags.model, flags.choices, target);
-  compilation.import(Phase::import);
-  const Selected selected = compilation.select(compilation.propose(Phase::import));
+  const auto [opened, first] = open(flags, profile);
+  const Compilation &compilation = *opened;
+  const Selected selected = compilation.select(compilation.propose(first));
   std::vector<PlannedKernels> plans = {planOf(compilation, selected.best(), selected.path(), 1)};
   constexpr int mostParts = 16;  // smaller ones are chosen for want of memory alone
   for (const int count : partCounts(flags.choices)) {
@@ -179,7 +209,7 @@ ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile)
       if (error.kind != ErrorKind::unsupported) throw;  // not in so many
     }
   }
-  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space, target.architecture());
+  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space, flags.target.architecture());
 }
 
 struct MeasuredSpace {
@@ -257,6 +287,14 @@ int intoStore(const MoveFlags &flags, bool json) {
   return 0;
 }
 
+/// An artifact says itself what it was compiled from: another model, choice or target beside it would be another problem.
+void refuseBesideArtifact(const CLI::App &command, const std::string &folder) {
+  for (const CLI::Option *option : command.get_options())
+    for (const char *group : {"Model", "Choices", "Target"})
+      if (option->count() > 0 && option->get_group() == group && !option->get_positional() && option->get_name() != "--profile")
+        throw Error::badInput("{}: '{}' is an artifact, whose kernels are profiled as it was compiled; with the flag name a model", option->get_name(), folder);
+}
+
 /// export, import, merge: true if one of them was asked for.
 struct Moves {
   std::shared_ptr<MoveFlags> flags = std::make_shared<MoveFlags>();
@@ -283,7 +321,7 @@ struct Moves {
 Action addProfile(CLI::App &command) {
   auto flags = std::make_shared<ProfileFlags>();
   flags->model.declare(command);
-  command.get_option("model")->required(false);
+  command.get_option("model")->required(false)->description("preset name, config.json, .mlir, or an artifact: what it was compiled from");
   flags->choices.declare(command);
   flags->target.declare(command, false);
   const OptionGroup group(command, "Measuring");
@@ -311,7 +349,10 @@ Action addProfile(CLI::App &command) {
     if (moves.importing->parsed() || moves.merging->parsed()) return intoStore(*moves.flags, json);
     if (flags->model.model.empty())
       throw Error::badInput("profile needs a MODEL, or one of export, import, merge (weft profile --help lists what there is)");
-    return measure(*flags, json);
+    const std::string &model = flags->model.model;
+    if (!std::filesystem::exists(std::filesystem::path(model) / "plan.json")) return measure(*flags, json);
+    refuseBesideArtifact(command, model);
+    return readingReport(model + "/report.json", [&] { return measure(ofArtifact(*flags), json); });
   };
 }
 
