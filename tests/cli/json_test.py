@@ -106,6 +106,21 @@ class SchemaTest(JsonTest):
         self.said('profile', *TINY, '--dry-run', schema='profile-dry-run')
         self.said('profile', 'import', 'some.db', ROOT / 'profiles/h200/norms.txt', schema='profile-import')
 
+    def test_all_models_in_inference_and_training(self):
+        """The members whose types vary with the model: kept tensors with and without a price, stages, absent facts."""
+        small = {'b': 1, 'j': 16, 'h': 2, 'i': 64, 'u': 96, 'p': 16, 'g': 1, 'v': 16}
+        shown = set()
+        for model in self.some(self.weft('models', '--json').json()['models']):
+            dims = [word for dim in model['dims'] if not dim['follows'] for word in ('--dim', f"{dim['name']}={small[dim['name']]}")]
+            for flags in ([], ['--train']):
+                self.said('compile', model['name'], *dims, *flags, '--stacking', 'separate', '--stop-after', 'emit', '-o', 'out', schema='compile')
+                said = self.said('explain', 'out', schema='explain')
+                shown |= {type(one['lossOfOther']).__name__ for one in said['saved']}
+        self.assertEqual(shown, {'NoneType', 'float'})
+        self.said('import', *TINY[:-4], '-o', 'graph.mlir', schema='import')
+        self.said('explain', 'F024', schema='explain-code')
+        self.said('explain', 'codes', schema='explain-codes')
+
     def test_distributions_and_cache_keys(self):
         self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)
         self.said('explain', 'bert', '--distributions', schema='explain-distributions')
@@ -120,6 +135,8 @@ class SchemaTest(JsonTest):
         self.said('run', 'plan', '--check', schema='run-check', env=env)
         self.said('time', 'plan', '--rounds', '2', schema='time', env=env)
         self.said('time', 'plan', '--rounds', '2', '--against', 'plan', schema='time', env=env)
+        self.weft('compile', *ALONE, '--measure=2', '-o', 'timed', env=env)
+        self.said('explain', 'timed', schema='explain')
         self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify', code=1, env=env)
 
     def test_errors(self):

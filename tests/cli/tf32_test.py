@@ -41,6 +41,25 @@ class Tf32(CommandTest):
         self.assertEqual(text.count('weft.contract'), text.count('precision = tf32'))
         self.weft('emit', 'out')
 
+    def test_it_is_said_wherever_a_plan_is_described(self):
+        self.plan()
+        (self.folder / 'out').rename(self.folder / 'full')
+        first = self.weft('compile', 'paper-encoder', *SMALL, '--dtype', 'f32', '--profile', 'none', '--tf32', '-o', 'out').out
+        for text in (first, self.weft('explain', 'out').out, self.weft('explain', 'out', '--all').out):
+            self.assertIn('f32 (contractions tf32), for h200', text.splitlines()[0])
+        self.assertIn('inference, f32, for h200', self.weft('explain', 'full').out.splitlines()[0])
+        for folder, precision in (('out', 'tf32'), ('full', '')):
+            summary = self.weft('explain', folder, '--json').json()['summary']
+            self.assertEqual((summary['dtype'], summary['contractions']), ('f32', precision))
+        said = self.weft('diff', 'full', 'out', '--json', code=1).json()
+        self.assertIn({'what': 'contractions', 'a': 'f32', 'b': 'tf32'}, said['decisions'])
+        self.assertEqual(said['graph'], [])
+        self.assertEqual([group['computes'] for group in said['groups'] if 'rewrite' in group['why']], [])
+        contracted = [group for group in said['groups'] if any(' contract ' in op for kernel in group['kernels']['b'] for op in kernel['ops'])]
+        for group in self.some(contracted):
+            self.assertEqual(group['why'][0], 'precision')
+        self.assertIn('(--tf32)', self.weft('diff', 'full', 'out', code=1).out)
+
     def test_what_makes_no_sense(self):
         self.fails(2, 'compile', 'paper-encoder', *SMALL, '--tf32', '-o', 'out',
                    says=["--tf32: is a precision of products of f32, and the elements of 'paper-encoder' are f16; add --dtype f32"])

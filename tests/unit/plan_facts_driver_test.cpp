@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <sstream>
 
 using namespace weft;
@@ -63,7 +64,7 @@ Plan chain() {
   plan.costModel = "shipped profile (h200, 9 rows)";
   plan.dims = {{"b", 2}, {"j", 4}};
   plan.entryPoints = {{"forward", {0, 1, 2}}};
-  plan.tensors = {tensor("x", 4000, 0, "argument"), tensor("y", 8000, 1), tensor("s", 6000, 1), tensor("z", 4000, 2, "result")};
+  plan.tensors = {tensor("x", 4'000'000, 0, "argument"), tensor("y", 8'000'000, 1), tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, "result")};
   plan.kernels = {kernel("product__b_j", "contract", {0}, 1, 30), kernel("slice__b_j", "slice", {1}, 2, 0), kernel("norm__b_j", "layer_norm", {2}, 3, 10)};
   plan.predictedSeconds = 40e-6;
   plan.lowerBoundSeconds = 36e-6;
@@ -134,14 +135,19 @@ TEST_CASE("the loss not fused is what two kernels exchange, through views, with 
   CHECK(loss.tensor == "y");
   CHECK(loss.writer == "product");
   CHECK(loss.reader == "norm");
-  CHECK(loss.bytes == 6000 + 8000);  // the view is read, all of y is written, and nobody else needs it
-  CHECK(loss.seconds == Approx(14000 / findDevice("h200").copyBandwidth));
+  CHECK(loss.bytes == 6'000'000 + 8'000'000);  // the view is read, all of y is written, and nobody else needs it
+  CHECK(loss.seconds == Approx(14e6 / findDevice("h200").copyBandwidth));
   CHECK(loss.code == "F024");
   json given = report();
+  SECTION("a loss that prints as zero is none") {
+    Plan plan = chain();
+    plan.tensors[1].bytes = plan.tensors[2].bytes = 4000;
+    CHECK_FALSE(largestUnfused(plan, given));
+  }
   SECTION("what is read elsewhere is written anyway") {
     Plan plan = chain();
     plan.kernels.push_back(kernel("other__b_j", "relu", {1}, 3, 1));
-    CHECK(largestUnfused(plan, given).value().bytes == 6000);
+    CHECK(largestUnfused(plan, given).value().bytes == 6'000'000);
   }
   SECTION("what selection could have fused, and did not for the price, is no loss") {
     given["fusionPrices"][0]["lossOfOther"] = 2e-6;
@@ -203,7 +209,7 @@ TEST_CASE("the memory trade names the fastest plan that takes less, and a faster
     return json{{"parts", parts}, {"seconds", microseconds * 1e-6}, {"workspace", bytes}, {"chosen", chosen}};
   };
   given["parts"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true), priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
-  CHECK(memoryTrade(plan, given).text == "workspace 60.0 MB; 90.0 MB takes -2.00 us (--parts 1); 40.0 MB takes +5.00 us (--parts 4)");
+  CHECK(memoryTrade(plan, given).text == "workspace 60.0 MB; 90.0 MB takes -2.00 us (--chunks 1); 40.0 MB takes +5.00 us (--chunks 4)");
 }
 
 TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
@@ -215,11 +221,36 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
   const std::vector<std::string> warnings = warningsOf(plan, given, recorded({agreement(plan.kernels[0])}));
   REQUIRE(warnings.size() == 5);
-  CHECK(warnings[0] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% (weft profile chain)", 100 * typicalEstimateError.kernel));
-  CHECK(warnings[1] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
+  CHECK(warnings[1] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% of f16 kernels profiled on h200 (weft profile DIR)", 100 * typicalEstimateError.kernel));
+  CHECK(warnings[0] == "cubins: skipped, no NVRTC");
   CHECK(warnings[2] == "variant c has no plan: too large");
   CHECK(warnings[3] == "2 kernels are there to move a part of a tensor, which could be no view [V001]");
-  CHECK(warnings[4] == "cubins: skipped, no NVRTC");
+  CHECK(warnings[4] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
+}
+
+TEST_CASE("the error of an estimate is said of the kernels alone of which it is known") {
+  const auto warning = [](const Plan &plan) {
+    const std::vector<std::string> warnings = warningsOf(plan, report(), none);
+    return nonEmpty(warnings).front();
+  };
+  Plan plan = chain();
+  plan.kernels[0].measured = false;
+  CHECK(warning(plan).find("typical error") != std::string::npos);
+  for (const auto &change : std::vector<std::function<void(Plan &)>>{[](Plan &other) { other.device = "a100"; }, [](Plan &other) { other.dtype = "f32"; }}) {
+    Plan other = plan;
+    change(other);
+    CHECK(warning(other).find("error unknown") != std::string::npos);
+    CHECK(warning(other).find("typical error") == std::string::npos);
+  }
+}
+
+TEST_CASE("a plan that is larger than its GPU says so, with both sizes") {
+  Plan plan = chain();
+  plan.tensors[0] = tensor("x", 200'000'000'000, 0, "argument");
+  const std::vector<std::string> warnings = warningsOf(plan, report(), none);
+  CHECK(nonEmpty(warnings).front() == "takes 200 GB (parameters, arguments, results, workspace); h200 has 141 GB");
+  plan.device = "a100";
+  CHECK(warningsOf(plan, report(), none).front().find("a100 has 80.0 GB") != std::string::npos);
 }
 
 TEST_CASE("records of an older verifier and failures are neither verified nor never verified") {

@@ -8,10 +8,11 @@
 namespace weft::driver {
 
 struct EstimateError {
+  const char *device = "", *dtype = "";  ///< of the kernels whose measurements it comes from: nothing is known of others
   double kernel = 0;  ///< median over kernels of |estimate / measurement - 1|
   double plan = 0;    ///< median over plans, of the sums over their measured kernels
 };
 
-inline constexpr EstimateError typicalEstimateError{.kernel = 0.10, .plan = 0.07};
+inline constexpr EstimateError typicalEstimateError{.device = "h200", .dtype = "f16", .kernel = 0.10, .plan = 0.07};
 
 }  // namespace weft::driver

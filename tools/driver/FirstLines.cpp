@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace weft::driver {
 namespace {
@@ -22,8 +23,8 @@ constexpr size_t labelColumns = 13;
 constexpr double shownShare = 0.005;  // of the time
 
 /// Axes of a layer with the words for them, in the order in which people say them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> axisWords{{
-    {"b", "batch"}, {"t", "packed"}, {"j", "sequence"}, {"k", "keys"}, {"h", "heads"}, {"g", "key heads"}, {"p", "head"}, {"w", "value head"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWords{{
+    {"b", "batch"}, {"t", "packed"}, {"j", "sequence"}, {"k", "keys"}, {"h", "heads"}, {"g", "key heads"}, {"r", "heads per key head"}, {"p", "head"}, {"w", "value head"},
     {"i", "hidden"}, {"u", "feed-forward"}, {"v", "vocabulary"}, {"n", "positions"}, {"l", "layers"}}};
 
 /// "label        text", cut to the width; a text of several lines is indented.
@@ -36,7 +37,8 @@ std::string inTwoLines(std::string_view label, const std::vector<std::string> &i
   std::string first, rest;
   for (const std::string &item : items) {
     const std::string separator = first.empty() ? "" : ", ";
-    if (rest.empty() && labelColumns + textColumns(first + separator + item) < columns) first += separator + item;
+    const size_t comma = &item == &items.back() ? 0 : 1;  // which ends the first line where a second follows
+    if (rest.empty() && labelColumns + textColumns(first + separator + item) + comma <= columns) first += separator + item;
     else rest += (rest.empty() ? "" : ", ") + item;
   }
   if (rest.empty()) return labelled(label, first, columns);
@@ -46,9 +48,18 @@ std::string inTwoLines(std::string_view label, const std::vector<std::string> &i
 /// Every dimension that --dim may set, with its word where the line has room for words.
 std::string shapeLines(const Plan &plan, size_t columns) {
   std::vector<std::string> words, letters;
+  const auto extentOf = [&](const char *name) {
+    const auto found = plan.dims.find(name);
+    return found == plan.dims.end() ? 0 : found->second;
+  };
+  // Keys that are the queries, values as wide as keys and the heads of a group need no word of their own.
+  const auto joins = [&](const std::string &name) {
+    return !words.empty() && ((name == "k" && extentOf("j") == extentOf("k")) || (name == "w" && extentOf("p") == extentOf("w")) || (name == "r" && extentOf("g") > 0));
+  };
   const auto add = [&](const std::string &name, int64_t extent, std::string_view word) {
     letters.push_back(fmt::format("{}={}", name, extent));
-    words.push_back(word.empty() ? letters.back() : fmt::format("{} {}", word, letters.back()));
+    if (joins(name)) words.back() += " " + letters.back();
+    else words.push_back(word.empty() ? letters.back() : fmt::format("{} {}", word, letters.back()));
   };
   for (const auto &[name, word] : axisWords)
     if (const auto dim = plan.dims.find(std::string(name)); dim != plan.dims.end()) add(dim->first, dim->second, word);
@@ -62,7 +73,7 @@ std::string shapeLines(const Plan &plan, size_t columns) {
 std::string modelLine(const Plan &plan, const json &report, size_t columns) {
   const std::string part = report.value("model", json::object()).value("part", std::string("graph"));
   const std::string pass = plan.entryPoints.size() > 1 ? "training" : "inference";
-  const std::string facts = fmt::format("{}, {}, {}, for {} ({})", part, pass, plan.dtype, plan.device, plan.target);
+  const std::string facts = fmt::format("{}, {}, {}, for {} ({})", part, pass, elementsText(plan), plan.device, plan.target);
   const size_t room = columns - std::min(columns, facts.size() + 2);
   return fmt::format("{:<{}}  {}\n", shortened(plan.model, room), labelColumns - 2, facts);
 }
@@ -73,8 +84,19 @@ std::string sourceOfPrices(const Plan &plan) { return plan.costModel.substr(0, p
 std::string pricesLine(const Plan &plan, const Evidence &evidence, size_t columns) {
   const std::string older = evidence.older > 0 ? fmt::format(", {} by an older verifier", evidence.older) : "";
   const std::string verified = fmt::format("; {} verified{}", evidence.verified, older);
-  if (evidence.measured == 0) return labelled("prices", fmt::format("{} kernels estimated by the {}{}", evidence.launched, sourceOfPrices(plan), verified), columns);
-  return labelled("prices", fmt::format("{} of {} kernels measured ({}){}", evidence.measured, evidence.launched, sourceOfPrices(plan), verified), columns);
+  const int estimated = evidence.launched - evidence.measured - evidence.edited;
+  std::vector<std::string> counts;
+  if (evidence.measured > 0) counts.push_back(fmt::format("{} of {} kernels measured ({})", evidence.measured, evidence.launched, sourceOfPrices(plan)));
+  if (evidence.measured == 0 && estimated > 0) counts.push_back(fmt::format("{} kernels estimated by the {}", estimated, sourceOfPrices(plan)));
+  if (evidence.edited > 0) counts.push_back(fmt::format("{} edited", evidence.edited));
+  return labelled("prices", fmt::format("{}{}", fmt::join(counts, ", "), verified), columns);
+}
+
+/// What was measured goes to a second line where the first has no room.
+std::string coverageLines(const Coverage &coverage, size_t columns) {
+  const std::string text = describe(coverage);
+  const size_t comma = text.rfind(", ");
+  return inTwoLines("coverage", {text.substr(0, comma), text.substr(comma + 2)}, columns);
 }
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
@@ -104,10 +126,11 @@ std::string timeLines(const Plan &plan, const json &report, size_t columns) {
 }
 
 std::string whereLine(const Plan &plan, const json &report, size_t columns) {
-  std::string text;
+  std::string text = fmt::format("{:<{}}", "where", labelColumns);
+  const size_t empty = text.size();
   for (const auto &[stage, share] : stageShares(plan, report))
-    if (share >= shownShare) text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : " ", stage, 100 * share);
-  return text.empty() ? "" : labelled("where", text, columns);
+    if (share >= shownShare) text += fmt::format("{}{} {:.0f}%", text.size() == empty ? "" : " ", stage, 100 * share);
+  return text.size() == empty ? "" : wrapped(text, columns, labelColumns) + "\n";
 }
 
 std::string lossLine(const Plan &plan, const json &report, size_t columns) {
@@ -119,8 +142,21 @@ std::string lossLine(const Plan &plan, const json &report, size_t columns) {
   return shortened(text, columns - std::min(columns, tail.size())) + tail + "\n";
 }
 
-std::string cubinsText(const BuildSummary &build) {
-  return build.built + build.fromCache == 0 ? "" : fmt::format(" (cubins: {} built, {} from the cache)", build.built, build.fromCache);
+constexpr std::string_view cubinsNote = "cubins: ";
+
+/// " (cubins: 3 built, 9 from the cache)", or why there are none.
+std::string cubinsText(const BuildSummary &build, const Plan &plan) {
+  if (build.built + build.fromCache > 0) return fmt::format(" ({}{} built, {} from the cache)", cubinsNote, build.built, build.fromCache);
+  const auto note = std::ranges::find_if(plan.notes, [](const std::string &text) { return text.starts_with(cubinsNote); });
+  return note == plan.notes.end() ? "" : fmt::format(" ({})", *note);
+}
+
+/// Broken at spaces; a word that is wider than the line is cut.
+std::string warningText(const std::string &warning, size_t columns) {
+  std::istringstream lines(wrapped("! " + warning, columns));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) text += shortened(line, columns) + "\n";
+  return text;
 }
 
 size_t linesOf(const std::string &text) { return size_t(std::ranges::count(text, '\n')); }
@@ -131,29 +167,45 @@ std::string headLines(const Plan &plan, const json &report, const BelievedRecord
   const Evidence evidence = evidenceOf(plan, records);
   const std::optional<Coverage> coverage = coverageOf(report);
   return modelLine(plan, report, columns) + shapeLines(plan, columns) + pricesLine(plan, evidence, columns) +
-         (coverage ? labelled("coverage", describe(*coverage), columns) : "") + planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
+         (coverage ? coverageLines(*coverage, columns) : "") + planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
          whereLine(plan, report, columns);
 }
 
-std::string warningLines(const Plan &plan, const json &report, const BelievedRecords &records, size_t columns, size_t lines) {
-  const std::vector<std::string> warnings = warningsOf(plan, report, records);
-  const size_t shown = warnings.size() <= lines ? warnings.size() : lines - 1;
+namespace {
+
+std::string linesOfWarnings(const std::vector<std::string> &warnings, size_t columns, size_t lines) {
+  std::vector<std::string> texts;
+  for (const std::string &warning : warnings) texts.push_back(warningText(warning, columns));
   std::string text;
-  for (size_t index = 0; index < shown; ++index) text += shortened("! " + warnings[index], columns) + "\n";
-  if (shown < warnings.size()) text += fmt::format("! {} more: weft explain DIR --all\n", warnings.size() - shown);
+  for (size_t index = 0; index < texts.size(); ++index) {
+    const bool isLast = index + 1 == texts.size();
+    if (linesOf(text) + linesOf(texts[index]) + (isLast ? 0 : 1) > lines)
+      return text + fmt::format("! {} more: weft explain DIR --all\n", texts.size() - index);
+    text += texts[index];
+  }
   return text;
+}
+
+}  // namespace
+
+std::string warningLines(const Plan &plan, const json &report, const BelievedRecords &records, size_t columns, size_t lines) {
+  return linesOfWarnings(warningsOf(plan, report, records), columns, lines);
 }
 
 std::string summaryText(const Plan &plan, const json &report, const BelievedRecords &records, const BuildSummary &build, const std::string &folder) {
   const std::string head = headLines(plan, report, records, summaryColumns) + lossLine(plan, report, summaryColumns);
   // A path is never cut: who copies it needs all of it.
-  const std::string wrote = fmt::format("wrote {}{}\nnext: weft explain {}\n", folder, cubinsText(build), folder);
-  return head + warningLines(plan, report, records, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) + wrote;
+  const std::string wrote = wrapped(fmt::format("wrote {}{}", folder, cubinsText(build, plan)), summaryColumns) + fmt::format("\nnext: weft explain {}\n", folder);
+  std::vector<std::string> warnings = warningsOf(plan, report, records);
+  std::erase_if(warnings, [](const std::string &warning) { return warning.starts_with(cubinsNote); });
+  return head + linesOfWarnings(warnings, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) + wrote;
 }
 
 json headJson(const Plan &plan, const json &report, const BelievedRecords &records) {
   const Evidence evidence = evidenceOf(plan, records);
-  json object = {{"launches", evidence.launched},
+  json object = {{"dtype", plan.dtype},
+                 {"contractions", contractionPrecision(plan)},
+                 {"launches", evidence.launched},
                  {"measuredKernels", evidence.measured},
                  {"verifiedKernels", evidence.verified},
                  {"olderVerifiedKernels", evidence.older},

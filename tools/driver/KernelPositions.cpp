@@ -70,6 +70,10 @@ PrintedOp parseOp(const std::string &line, const json &names) {
   for (const std::string &token : tokensOf(equals == std::string::npos ? line : line.substr(equals + 3)))
     if (token.starts_with('%')) op.operands.push_back(token);
     else op.kind += (op.kind.empty() ? "" : " ") + token;
+  if (op.kind.ends_with(printedTf32)) {
+    op.precision = "tf32";
+    op.kind.resize(op.kind.size() - printedTf32.size());
+  }
   return op;
 }
 

@@ -4,14 +4,19 @@
 #include "runtime/Artifact.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::driver {
+
+/// What a plan prints behind a contraction that reads its f32 operands as tf32.
+inline constexpr std::string_view printedTf32 = " in tf32";
 
 /// One op as a plan prints it, taken apart: "%8, %8 = local_softmax %7 over k".
 struct PrintedOp {
   int number = -1;                    ///< of the op in the graph; -1: it has a name instead
   std::string kind;                   ///< "local_softmax over k", "contract \"phbk,phbj->hbjk\""
+  std::string precision;              ///< "tf32"; empty: operands are read as they are stored
   std::vector<std::string> operands;  ///< "%7", "%x"
   std::string value;                  ///< name of its first result
 };

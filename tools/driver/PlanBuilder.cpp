@@ -10,6 +10,7 @@
 #include "runtime/TensorLayout.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/InputRanges.h"
+#include "tools/driver/KernelPositions.h"
 #include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PlanParts.h"
 
@@ -352,7 +353,7 @@ std::vector<std::string> printOps(const Kernel &kernel) {
     std::string over;
     if (einsum.empty())
       for (const int axis : op.reducedAxes) over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
-    const char *precision = op.operatorClass == OperatorClass::contraction && isTf32(op) ? " in tf32" : "";
+    const std::string_view precision = op.operatorClass == OperatorClass::contraction && isTf32(op) ? printedTf32 : "";
     lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), op.name, einsum, fmt::join(operands, ", "), over, precision));
   }
   return lines;

@@ -41,14 +41,23 @@ std::string keyOf(const PlannedKernels &planned, size_t index) {
 
 }  // namespace
 
+const runtime::PlanTensor *elementsArgument(const runtime::Plan &plan) {
+  const auto holdsFloats = [](const runtime::PlanTensor &tensor) {
+    const std::optional<DType> type = parseDType(tensor.dtype);
+    return tensor.role == "argument" && type && type != DType::i32 && type != DType::i1;
+  };
+  const auto found = std::ranges::find_if(plan.tensors, holdsFloats);
+  return found == plan.tensors.end() ? nullptr : &*found;
+}
+
 void checkHeader(const runtime::Plan &plan, const std::string &where) {
   const auto extents = extentsByName(plan);
   for (const auto &[name, extent] : plan.dims)
     if (const auto found = extents.find(name); found != extents.end() && !found->second.contains(extent))
       throw Error::badInput("{}: dims.{} is {}, but axis {} of the tensors has extent {}", where, name, extent, name,
                             fmt::join(found->second, " or "));
-  const auto argument = std::ranges::find(plan.tensors, "argument", &runtime::PlanTensor::role);
-  if (argument != plan.tensors.end() && argument->dtype != plan.dtype)
+  const runtime::PlanTensor *argument = elementsArgument(plan);
+  if (argument && argument->dtype != plan.dtype)
     throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, plan.dtype, argument->name,
                           argument->dtype);
   for (const runtime::PlanTensor &tensor : plan.tensors)

@@ -8,6 +8,9 @@
 
 namespace weft::driver {
 
+/// The argument whose element type is the plan's: the first of floats, since a model may begin with indices; nullptr: there is none.
+const runtime::PlanTensor *elementsArgument(const runtime::Plan &plan);
+
 /// Throws Error(badInput) naming `where` and the member: dims and dtype against the tensors, bytes against the extents.
 /// Call it after checkWiring, which ties the tensors to the graph.
 void checkHeader(const runtime::Plan &plan, const std::string &where);

@@ -3,6 +3,7 @@
 
 #include "tools/driver/KernelPositions.h"
 #include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanFigures.h"
 #include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
@@ -59,6 +60,7 @@ Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops, const s
       added.isMeasured = true;
       for (size_t op = 0; op < kernel.ops.size(); ++op, ++at) {
         added.positions.push_back(positions[at]);
+        added.precisions.push_back(ops[at].precision);
         added.values.push_back(ops[at].value);
         side.values.insert(ops[at].value);
       }
@@ -199,6 +201,15 @@ std::set<int> positionsIn(const std::vector<PairedKernel> &kernels) {
   return positions;
 }
 
+/// Ops with the precisions at which they read their operands.
+std::set<std::pair<int, std::string>> precisionsIn(const std::vector<PairedKernel> &kernels) {
+  std::set<std::pair<int, std::string>> precisions;
+  for (const PairedKernel &kernel : kernels)
+    for (size_t op = 0; op < kernel.positions.size(); ++op)
+      if (!kernel.precisions[op].empty()) precisions.emplace(kernel.positions[op], kernel.precisions[op]);
+  return precisions;
+}
+
 std::string textOf(const Side &side, const PairedKernel &kernel) {
   const auto source = side.artifact.sources.find(side.artifact.plan.kernels[size_t(kernel.kernels.front())].source);
   return source == side.artifact.sources.end() ? "" : source->second;
@@ -212,6 +223,7 @@ std::vector<Decision> decisionsOf(const KernelGroup &group, const Side &before, 
   };
   const std::set<int> oldOps = positionsIn(group.before), newOps = positionsIn(group.after);
   const bool samePartition = partition(group.before) == partition(group.after) && group.before.size() == group.after.size();
+  add(precision, precisionsIn(group.before) != precisionsIn(group.after));
   add(rewrite, oldOps != newOps);
   add(fusion, oldOps == newOps && !samePartition);
   if (samePartition) {
@@ -249,6 +261,11 @@ std::string shown(const std::map<std::string, std::string> &pins) {
   Names texts;
   for (const auto &[tensor, layout] : pins) texts.push_back(tensor + "=" + layout);
   return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, " "));
+}
+
+std::string precisionOf(const Plan &plan) {
+  const std::string precision = contractionPrecision(plan);
+  return precision.empty() ? plan.dtype : precision;
 }
 
 std::string extent(const Plan &plan, const std::string &name) {
@@ -307,6 +324,7 @@ std::string_view nameOf(Decision decision) {
   switch (decision) {
   case Decision::graph: return "graph";
   case Decision::device: return "device";
+  case Decision::precision: return "precision";
   case Decision::rewrite: return "rewrite";
   case Decision::fusion: return "fusion";
   case Decision::chunks: return "chunks";
@@ -336,6 +354,7 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
   for (const Plan *plan : {&a.plan, &b.plan})
     for (const auto &[axis, size] : plan->dims) axes.insert(axis);
   for (const std::string &axis : axes) addChange(result.graph, axis, extent(a.plan, axis), extent(b.plan, axis));
+  addChange(result.decisions, "contractions", precisionOf(a.plan), precisionOf(b.plan));
   addChange(result.decisions, "device", a.plan.device, b.plan.device);
   addChange(result.decisions, "target", a.plan.target, b.plan.target);
   addChange(result.decisions, "prices", a.plan.costModel, b.plan.costModel);

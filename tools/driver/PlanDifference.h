@@ -26,6 +26,7 @@ struct PairedKernel {
   std::vector<int> kernels;              ///< of the plan: one, or as many as there are chunks
   std::vector<std::string> ops;          ///< as the plan prints them
   std::vector<int> positions;            ///< of the ops in the graph, counted over both plans
+  std::vector<std::string> precisions;   ///< of the ops: "tf32", or empty
   std::vector<std::string> values;       ///< names of what the ops compute
   std::vector<std::string> reads, writes;  ///< tensors by the names that the graph gives them
   double seconds = 0;
@@ -39,7 +40,7 @@ struct LayoutChange {
 };
 
 /// Why a group differs, the decision that explains most first.
-enum class Decision : uint8_t { graph, device, rewrite, fusion, chunks, pin, layout, schedule, edit, text, prices };
+enum class Decision : uint8_t { graph, device, precision, rewrite, fusion, chunks, pin, layout, schedule, edit, text, prices };
 std::string_view nameOf(Decision decision);
 
 struct KernelGroup {
@@ -59,7 +60,7 @@ struct Change {
 
 struct PlanDifference {
   std::vector<Change> graph;      ///< model, dtype, extents
-  std::vector<Change> decisions;  ///< of the whole plan: variant, device, target, prices, concurrent kernels, pins
+  std::vector<Change> decisions;  ///< of the whole plan: contractions (their precision), variant, device, target, prices, concurrent kernels, pins
   std::vector<KernelGroup> groups;        ///< in the order of the first plan, then of the second
   std::vector<std::string> others;        ///< members and files that differ and that nothing above names
   bool isEqual = false;

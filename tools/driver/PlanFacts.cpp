@@ -5,7 +5,9 @@
 #include "kernel/Format.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/EstimateError.h"
+#include "tools/driver/MemoryReport.h"
 #include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanFigures.h"
 #include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
@@ -23,6 +25,8 @@ using runtime::Plan, runtime::PlanKernel, runtime::PlanTensor;
 
 /// Differences below this are noise, or ties.
 constexpr double negligibleSeconds = 5e-8;
+/// What is printed of a time below this is zeros.
+constexpr double leastShown = 5e-9;
 /// Of the plan's time: what a layout must save to be worth a line.
 constexpr double notableShare = 0.002;
 
@@ -265,6 +269,7 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
     largest = UnfusedLoss{.tensor = tensor, .writer = shortName(writer), .reader = shortName(reader), .bytes = bytes, .seconds = double(bytes) / bandwidth, .code = {}, .reason = {}};
     where = {writer, reader};
   }
+  if (largest && largest->seconds < leastShown) return std::nullopt;
   if (!largest || waiting.contains(where)) return largest;
   if (const json *refusal = refusalBetween(report.at("fusions"), exchanges.opsIn(where.first), exchanges.opsIn(where.second))) {
     largest->code = (*refusal)["code"];
@@ -331,11 +336,33 @@ MemoryTrade memoryTrade(const Plan &plan, const json &report) {
     if (!other) continue;
     trade.others.push_back({.chunks = (*other)["parts"], .bytes = (*other)["workspace"], .seconds = (*other)["seconds"].get<double>() - (*chosen)["seconds"].get<double>()});
     const MemoryTrade::Other &added = trade.others.back();
-    trade.text += fmt::format("; {} takes {} (--parts {})", formatBytes(added.bytes), signedSeconds(added.seconds), added.chunks);
+    trade.text += fmt::format("; {} takes {} (--chunks {})", formatBytes(added.bytes), signedSeconds(added.seconds), added.chunks);
   }
   if (trade.others.empty()) trade.text += ": less and faster is none of the plans in chunks";
   return trade;
 }
+
+namespace {
+
+/// How far estimates lie from measurements, where that is known.
+std::string estimateError(const Plan &plan) {
+  const EstimateError &known = typicalEstimateError;
+  if (plan.device == known.device && plan.dtype == known.dtype && contractionPrecision(plan).empty())
+    return fmt::format("typical error {:.0f}% of {} kernels profiled on {}", 100 * known.kernel, known.dtype, known.device);
+  return fmt::format("error unknown: it was measured of {} kernels on {} alone", known.dtype, known.device);
+}
+
+/// What does not fit into the GPU, with both figures.
+std::string memoryWarning(const Plan &plan) {
+  const double there = findDevice(plan.device).memoryBytes;
+  const json memory = memoryReport(plan);
+  int64_t taken = 0;
+  for (const char *kind : {"parameters", "arguments", "results", "workspace"}) taken += memory[kind].get<int64_t>();
+  if (double(taken) <= there) return "";
+  return fmt::format("takes {} (parameters, arguments, results, workspace); {} has {}", formatBytes(taken), plan.device, formatBytes(int64_t(there)));
+}
+
+}  // namespace
 
 std::vector<std::string> warningsOf(const Plan &plan, const json &report, const runtime::BelievedRecords &records) {
   std::vector<std::string> warnings;
@@ -346,17 +373,14 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report, const 
     stale += note.find(": stale, ") != std::string::npos;
     if (note.starts_with("cubins: ")) cubins = note;
   }
+  if (const std::string memory = memoryWarning(plan); !memory.empty()) warnings.push_back(memory);
   if (evidence.edited > 0) warnings.push_back(fmt::format("{} edited by hand: not measured, not verified", countOf(size_t(evidence.edited), "kernel")));
   if (evidence.failed > 0)
     warnings.push_back(fmt::format("{} of {} kernels FAILED when last verified on a GPU (weft verify DIR)", evidence.failed, evidence.launched));
+  if (!cubins.empty()) warnings.push_back(cubins);
   if (const int estimated = evidence.launched - evidence.measured - evidence.edited; estimated > 0)
-    warnings.push_back(fmt::format("{} of {} kernels estimated, typical error {:.0f}% (weft profile {})", estimated, evidence.launched,
-                                   100 * typicalEstimateError.kernel, plan.model));
-  if (stale > 0) warnings.push_back(fmt::format("{} of an older version (weft profile {})", countOf(stale, "time"), plan.model));
-  if (evidence.older > 0)
-    warnings.push_back(fmt::format("{} of {} kernels verified by an older verifier alone (weft verify DIR)", evidence.older, evidence.launched));
-  if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed - evidence.edited; never > 0)
-    warnings.push_back(fmt::format("{} of {} kernels never verified on a GPU (weft verify DIR)", never, evidence.launched));
+    warnings.push_back(fmt::format("{} of {} kernels estimated, {} (weft profile DIR)", estimated, evidence.launched, estimateError(plan)));
+  if (stale > 0) warnings.push_back(fmt::format("{} of an older version (weft profile DIR)", countOf(stale, "time")));
   for (const json &variant : list(report, "variants"))
     if (variant.contains("noPlan")) warnings.push_back(fmt::format("variant {} has no plan: {}", variant["name"].get<std::string>(), variant["noPlan"].get<std::string>()));
   std::map<std::string, size_t> copies;  // by reason code
@@ -367,7 +391,10 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report, const 
   }
   for (const auto &[code, count] : copies)
     warnings.push_back(fmt::format("{} to move a part of a tensor, which could be no view [{}]", count == 1 ? "1 kernel is there" : fmt::format("{} kernels are there", count), code));
-  if (!cubins.empty()) warnings.push_back(cubins);
+  if (evidence.older > 0)
+    warnings.push_back(fmt::format("{} of {} kernels verified by an older verifier alone (weft verify DIR)", evidence.older, evidence.launched));
+  if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed - evidence.edited; never > 0)
+    warnings.push_back(fmt::format("{} of {} kernels never verified on a GPU (weft verify DIR)", never, evidence.launched));
   return warnings;
 }
 

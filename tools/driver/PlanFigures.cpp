@@ -2,6 +2,9 @@
 #include "tools/driver/PlanFigures.h"
 
 #include "runtime/GraphPrediction.h"
+#include "tools/driver/KernelPositions.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -15,6 +18,21 @@ int chunkCount(const runtime::Plan &plan) {
   for (const runtime::PlanKernel &kernel : plan.kernels)
     if (kernel.part) most = std::max(most, ++chunksOf[kernel.part->region]);
   return most;
+}
+
+std::string contractionPrecision(const runtime::Plan &plan) {
+  size_t contractions = 0, rounded = 0;
+  for (const runtime::PlanKernel &kernel : plan.kernels)
+    for (const std::string &op : kernel.ops) {
+      contractions += op.find(" = contract \"") != std::string::npos;
+      rounded += op.ends_with(printedTf32);
+    }
+  return rounded == 0 ? "" : rounded == contractions ? "tf32" : "partly tf32";
+}
+
+std::string elementsText(const runtime::Plan &plan) {
+  const std::string precision = contractionPrecision(plan);
+  return precision.empty() ? plan.dtype : fmt::format("{} (contractions {})", plan.dtype, precision);
 }
 
 nlohmann::json planFigures(const runtime::Plan &plan) {

@@ -2,6 +2,7 @@
 #include "tools/driver/Planning.h"
 
 #include "tools/driver/Pins.h"
+#include "tools/driver/PlanConsistency.h"
 #include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
@@ -30,8 +31,8 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
   plan.model = description.name;
   plan.variant = variant.proposed.name();
   plan.dims = description.dims;
-  const auto argument = std::ranges::find(plan.tensors, "argument", &runtime::PlanTensor::role);
-  plan.dtype = argument == plan.tensors.end() ? compilation.elementType() : argument->dtype;
+  const runtime::PlanTensor *argument = elementsArgument(plan);
+  plan.dtype = argument ? argument->dtype : compilation.elementType();
   plan.device = compilation.costModel().device().name;
   plan.costModel = pricesOf(plan, compilation.costModel());
   plan.notes.insert(plan.notes.end(), variant.proposed.notes.begin(), variant.proposed.notes.end());

@@ -25,6 +25,7 @@ std::string_view meaningOf(Decision decision) {
   switch (decision) {
   case Decision::graph: return "other graph or extents";
   case Decision::device: return "other device";
+  case Decision::precision: return "contractions at another precision (--tf32)";
   case Decision::rewrite: return "ops rewritten (variant)";
   case Decision::fusion: return "same ops, fused otherwise";
   case Decision::chunks: return "run in another number of chunks";
@@ -61,7 +62,7 @@ std::string kernelText(const PairedKernel &kernel) {
   std::string line = kernel.name;
   if (kernel.kernels.size() > 1) line += fmt::format(" in {} chunks", kernel.kernels.size());
   if (kernel.isView) return line + ": view";
-  return line + fmt::format(": {}{}, {}, {}", formatSeconds(kernel.seconds), kernel.isEdited ? " before it was edited" : kernel.isMeasured ? "" : " modelled",
+  return line + fmt::format(": {}{}, {}, {}", formatSeconds(kernel.seconds), kernel.isEdited ? " before it was edited" : kernel.isMeasured ? "" : " estimated",
                             familyLabel(kernel.family), kernel.configuration);
 }
 

@@ -184,7 +184,7 @@ std::string chunksLines(const json &parts, double free) {
                   one["measured"].get<bool>() ? "measured" : "partly estimated"});
   if (free <= 0) return "chunks:\n" + table.print();  // of an artifact that does not say what was free
   return fmt::format("chunks: the fastest plan within {} of workspace (what ops one by one with a fused attention take, or the L2), if it is at most "
-                     "{:.0f}% slower than without a limit (--parts 1); a measured plan is never weighed against an estimate\n{}",
+                     "{:.0f}% slower than without a limit (--chunks 1); a measured plan is never weighed against an estimate\n{}",
                      formatBytes(int64_t(free)), 100 * mostSlower, table.print());
 }
 

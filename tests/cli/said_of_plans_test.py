@@ -1,0 +1,71 @@
+"""What is said of a plan holds for that plan: its element type, what its estimates rest on, whether it fits its GPU, and how it is profiled."""
+import json
+import unittest
+
+from weft_command import CommandTest, LAYER, TINY
+
+TOKENS = ['masked-token', *(word for dim in ('b=2', 'j=8', 'h=2', 'i=8', 'u=8', 'v=8') for word in ('--dim', dim))]
+EMIT = ['--stop-after', 'emit']
+
+
+class SaidOfPlans(CommandTest):
+    def first(self, *arguments):
+        return self.weft('compile', *arguments, *EMIT, '-o', 'out').prose()
+
+    def test_a_model_that_begins_with_indices_has_the_type_of_its_weights(self):
+        for flags in ([], ['--train', '--optimizer', 'adamw']):
+            self.assertIn(', f32, for h200', self.first(*TOKENS, *flags))
+            self.assertEqual(json.loads((self.folder / 'out/plan.json').read_text())['dtype'], 'f32')
+            self.weft('emit', 'out')
+        self.assertEqual(self.weft('import', *TOKENS, '--json').json()['dtype'], 'f32')
+
+    def test_every_model_compiles_by_default(self):
+        for model in self.some(self.weft('models', '--json').json()['models']):
+            self.assertEqual(self.weft('import', model['name'], '--json').json()['dtype'], model['dtypes'][0])
+
+    def test_the_error_of_estimates_is_of_what_was_measured(self):
+        known, unknown = 'of f16 kernels profiled on h200 (weft profile DIR)', 'error unknown: it was measured of f16 kernels on h200 alone'
+        for flags, isKnown in (([], True), (['--device', 'a100'], False), (['--dtype', 'f32'], False), (['--dtype', 'bf16'], False)):
+            self.first(*TINY, *flags)
+            said = ' '.join(self.weft('explain', 'out', '--json').json()['warnings'])
+            self.assertEqual((known in said, unknown in said), (isKnown, not isKnown), said)
+
+    def test_a_plan_that_its_gpu_cannot_hold_says_so(self):
+        self.assertIn('! takes 944 GB (parameters, arguments, results, workspace); h200 has 141 GB', self.first('bert-large', '--dim', 'b=100000'))
+        self.assertNotIn('! takes ', self.first(*TINY))
+        for device in self.some(self.weft('devices', '--json').json()['devices']):
+            self.assertGreater(device['memoryBytes'], 1e9)
+            self.assertIn('GB', device['sources']['memoryBytes'])
+
+    def test_an_artifact_is_profiled_as_what_it_was_compiled_from(self):
+        for flags in (['--train'], ['--device', 'a100', '--dtype', 'f32'], ['--no-library', '--pin', 'score=bhjk']):
+            asked = self.weft('profile', *TINY, *flags, '--dry-run').out
+            self.first(*TINY, *flags)
+            self.assertEqual(self.weft('profile', 'out', '--dry-run').out, asked)
+        self.assertNotEqual(self.weft('profile', *TINY, '--dry-run').out, asked)
+        for flags in (['--dim', 'b=3'], ['--train'], ['--device', 'h100'], ['--attention', 'unfused']):
+            self.fails(2, 'profile', 'out', *flags, '--dry-run', says=[f"{flags[0]}: 'out' is an artifact"])
+        self.assertIn('(weft profile DIR)', self.weft('explain', 'out').prose())
+
+    def test_axes_have_their_words(self):
+        said = self.first('llama-3-8b', '--dim', 'j=16', '--profile', 'none')
+        for words in ('batch b=1', 'sequence j=16 k=16', 'heads h=32', 'key heads g=8 r=4', 'head p=128 w=128', 'hidden i=4096', 'feed-forward u=14336'):
+            self.assertIn(words, said)
+        self.assertTrue(self.first('attention', '--dim', 'j=16').startswith('attention attention, inference'))
+        self.assertNotIn('up to 0.00 us', self.first('llama-3-8b', '--dim', 'j=1', '--profile', 'none'))
+
+    def test_names_that_are_nearly_right(self):
+        self.assertEqual(self.fails(2, 'models', 'foo').err.count('gpt2'), 1)
+        self.weft('import', *LAYER, '-o', 'good.mlir')
+        text = (self.folder / 'good.mlir').read_text()
+        self.assertIn('weft.softmax', text)
+        self.write('bad.mlir', text.replace('weft.softmax', 'weft.sofmax'))
+        self.fails(2, 'select', 'bad.mlir', says=["bad.mlir:", "'weft.sofmax' is unknown; nearest is 'weft.softmax'"])
+        self.fails(2, 'select', *TINY, '--sm', '80', says=["unknown option '--sm'; nearest is '--target'"])
+        self.write('empty.json', '')
+        self.fails(2, 'import', 'empty.json', says=['empty.json: is empty'])
+        self.fails(2, 'import', 'none.json', says=['none.json: there is no such file'])
+
+
+if __name__ == '__main__':
+    unittest.main()
