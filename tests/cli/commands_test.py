@@ -212,7 +212,7 @@ class Choices(CommandTest):
         return json.loads((self.folder / 'out/report.json').read_text())['layouts']
 
     def test_memory_limit(self):
-        for size, unit in (('100', ''), ('1Ki', 'Ki'), ('0.001M', 'M')):
+        for size, unit in (('100', ''), ('0.1Ki', 'Ki'), ('0.0001M', 'M')):
             result = self.fails(3, 'select', *CORE, '--max-memory', size, '--attention', 'unfused', '--parts', '2')
             self.assertTrue(all(len(line) <= 100 for line in result.err.splitlines()), result.err)
             least = re.search(rf'the smallest found,\nof variant \S+, takes --max-memory ([0-9.]+{unit})\n', result.err).group(1)

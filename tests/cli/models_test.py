@@ -65,7 +65,7 @@ class ModelsTest(CommandTest):
         for family in self.types:
             required = [key['name'] for key in family['keys'] if key['required']]
             self.assertTrue(required, family)
-            values = {name: 4 if 'head' in name else 64 for name in required}
+            values = {name: 32 if 'head' in name else 64 for name in required}
             for missing in [None, *required]:
                 config = {'model_type': family['modelType'], **{name: value for name, value in values.items() if name != missing}}
                 self.write('config.json', json.dumps(config))

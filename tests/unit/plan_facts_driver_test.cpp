@@ -49,7 +49,7 @@ runtime::VerificationRecord agreement(const PlanKernel &kernel) {
 
 /// Records of this machine's store, and no others.
 runtime::BelievedRecords recorded(const std::vector<runtime::VerificationRecord> &records) {
-  return {{}, merged({}, {.records = records, .isWhole = true})};
+  return {{}, runtime::merged({}, {.records = records, .isWhole = true})};
 }
 
 const runtime::BelievedRecords none({}, {});

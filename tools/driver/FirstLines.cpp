@@ -82,14 +82,14 @@ std::string modelLine(const Plan &plan, const json &report, size_t columns) {
 std::string sourceOfPrices(const Plan &plan) { return plan.costModel.substr(0, plan.costModel.find(" (")); }
 
 std::string pricesLine(const Plan &plan, const Evidence &evidence, size_t columns) {
-  const std::string older = evidence.older > 0 ? fmt::format(", {} by an older verifier", evidence.older) : "";
-  const std::string verified = fmt::format("; {} verified{}", evidence.verified, older);
   const int estimated = evidence.launched - evidence.measured - evidence.edited;
   std::vector<std::string> counts;
   if (evidence.measured > 0) counts.push_back(fmt::format("{} of {} kernels measured ({})", evidence.measured, evidence.launched, sourceOfPrices(plan)));
   if (evidence.measured == 0 && estimated > 0) counts.push_back(fmt::format("{} kernels estimated by the {}", estimated, sourceOfPrices(plan)));
   if (evidence.edited > 0) counts.push_back(fmt::format("{} edited", evidence.edited));
-  return labelled("prices", fmt::format("{}{}", fmt::join(counts, ", "), verified), columns);
+  std::vector<std::string> items{fmt::format("{}; {} verified", fmt::join(counts, ", "), evidence.verified)};
+  if (evidence.older > 0) items.push_back(fmt::format("{} by an older verifier", evidence.older));
+  return inTwoLines("prices", items, columns);
 }
 
 /// What was measured goes to a second line where the first has no room.
@@ -178,8 +178,9 @@ std::string linesOfWarnings(const std::vector<std::string> &warnings, size_t col
   for (const std::string &warning : warnings) texts.push_back(warningText(warning, columns));
   std::string text;
   for (size_t index = 0; index < texts.size(); ++index) {
-    const bool isLast = index + 1 == texts.size();
-    if (linesOf(text) + linesOf(texts[index]) + (isLast ? 0 : 1) > lines)
+    const size_t rest = lines - std::min(lines, linesOf(text) + (index + 1 == texts.size() ? 0 : 1));
+    if (linesOf(texts[index]) > rest && rest > 0) texts[index] = shortened("! " + warnings[index], columns) + "\n";
+    if (linesOf(texts[index]) > rest)
       return text + fmt::format("! {} more: weft explain DIR --all\n", texts.size() - index);
     text += texts[index];
   }
