@@ -152,7 +152,7 @@ class HandEdits(CommandTest):
         self.assertNotIn('// tuned by hand', self.source.read_text())
 
     def test_kernel_that_does_not_compile_leaves_the_artifact(self):
-        self.source.write_text('extern "C" __global__ void broken( {\n')
+        self.source.write_text(self.source.read_text() + 'extern "C" __global__ void broken( {\n')
         before = self.files('out')
         if not any(kernel['cubin'] for kernel in self.plan['kernels']):
             self.skipTest('no NVRTC')
@@ -162,7 +162,7 @@ class HandEdits(CommandTest):
     def test_kernel_that_crashes_the_compiler_leaves_the_artifact(self):
         if not any(kernel['cubin'] for kernel in self.plan['kernels']):
             self.skipTest('no NVRTC')
-        self.source.write_text(CRASHING.replace('NAME', self.kernel['name']))
+        self.source.write_text(self.source.read_text() + CRASHING.replace('NAME', 'crashing'))
         before = self.files('out')
         self.fails(1, 'emit', 'out', says=[self.kernel['name'], 'worker crashed'])
         self.assertEqual(self.files('out'), before)

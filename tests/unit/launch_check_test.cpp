@@ -4,6 +4,8 @@
 #include "kernel/LaunchCheck.h"
 #include "kernel/Profile.h"
 
+#include <fmt/format.h>
+
 using namespace weft;
 
 TEST_CASE("a text with launch checks has the hash that it had without") {
@@ -25,6 +27,67 @@ TEST_CASE("a line that does more than to check stays in the hash") {
         std::string("static_assert(threads == 128);"), std::string("static_assert(threads == 128, \"mine\");"), good + "\\"}) {
     INFO(line);
     CHECK(withoutLaunchChecks(line + "\n") == line + "\n");
+  }
+}
+
+namespace {
+
+const std::string generated = R"(#include "weft/math.cuh"
+
+namespace {
+constexpr int rowsPerBlock = 2;  // rows
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(rowsPerBlock * 32)
+norm(const weft::half *__restrict__ x,
+     weft::half *__restrict__ y) {
+  static_assert((64 + rowsPerBlock - 1) / rowsPerBlock == 32, "plan.json: 32 blocks");
+  static_assert(weft::sharedBytes<float, 2>() == 128);
+  const int row = blockIdx.x * rowsPerBlock;
+  y[row] = x[row];
+}
+)";
+
+std::string replaced(const std::string &from, const std::string &to) {
+  std::string text = generated;
+  const size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("an edited kernel keeps its launch through every edit of its work") {
+  for (const std::string &text :
+       {generated, replaced("y[row] = x[row];", "if (row < 64) { y[row] = x[row]; }"), replaced("norm(const", "norm(\n\n  /* in */ const"),
+        replaced("rowsPerBlock * 32)", "rowsPerBlock * 32, 16)"), replaced("namespace {", "#define TWICE(a) (2 * (a))\nnamespace {"),
+        replaced(" static_assert((64", " const char brace[] = \"}//\";\n  static_assert( (64"), replaced("extern", "// extern \"C\" before\nextern")}) {
+    INFO(text);
+    CHECK(lostLaunch(generated, text).empty());
+  }
+}
+
+TEST_CASE("what an edited kernel lacks of its launch is named as weft wrote it") {
+  const std::string signature =
+      "extern \"C\" __global__ void __launch_bounds__(rowsPerBlock * 32) norm(const weft::half *__restrict__ x, weft::half *__restrict__ y)";
+  for (const std::string &text :
+       {replaced("norm(", "evil("), replaced("extern \"C\" ", ""), replaced("const weft::half *", "const float *"), replaced("weft::half *__restrict__ y", "int y"),
+        replaced("__launch_bounds__(rowsPerBlock * 32)\n", ""), replaced("rowsPerBlock * 32)", "32)"), replaced("extern", "#if 0\nextern") + "#endif\n",
+        "/*" + generated + "*/", std::string()}) {
+    INFO(text);
+    CHECK(lostLaunch(generated, text) == std::vector<std::string>{signature});
+  }
+  const std::string check = "static_assert((64 + rowsPerBlock - 1) / rowsPerBlock == 32, \"plan.json: 32 blocks\");";
+  for (const std::string &text :
+       {replaced("  static_assert((64", "  // static_assert((64"), replaced("== 32, ", "== 16, "), replaced(check, ""), replaced(check, "#ifdef CHECKED\n" + check + "\n#endif"),
+        replaced(check, "const auto never = [](auto rowsPerBlock) { " + check + " };")}) {
+    INFO(text);
+    CHECK(lostLaunch(generated, text) == std::vector<std::string>{check});
+  }
+  CHECK(lostLaunch(generated, replaced("static_assert(weft", "assert(weft")) == std::vector<std::string>{"static_assert(weft::sharedBytes<float, 2>() == 128);"});
+  for (const char *macro : {"rowsPerBlock", "static_assert", "half"}) {
+    INFO(macro);
+    CHECK(lostLaunch(generated, replaced("namespace {", fmt::format("#define {} 2\nnamespace {{", macro))) == std::vector<std::string>{fmt::format("{} without #define", macro)});
   }
 }
 

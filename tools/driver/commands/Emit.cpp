@@ -2,6 +2,7 @@
 #include "tools/driver/commands/Emit.h"
 
 #include "kernel/Error.h"
+#include "kernel/LaunchCheck.h"
 #include "runtime/Includes.h"
 #include "runtime/Sha256.h"
 #include "runtime/VerificationRecords.h"
@@ -24,10 +25,12 @@ bool isEdited(const runtime::Artifact &artifact, const std::string &file) { retu
 
 /// graph.mlir and report.json are what was compiled, and why: kernels, prices and checks all stand on them.
 void refuseEditedGraph(const runtime::Artifact &before, const std::string &folder) {
-  for (const char *file : {"graph.mlir", "report.json"})
-    if (isEdited(before, file))
-      throw Error::badInput("{}/{} was edited by hand, and emit derives kernels from it as weft wrote it: take the edit back; another graph is "
-                            "compiled anew (weft compile GRAPH.mlir)", folder, file);
+  if (isEdited(before, "graph.mlir"))
+    throw Error::badInput("{}/graph.mlir was edited by hand, and emit derives kernels from it as weft wrote it: take the edit back; another graph is "
+                          "compiled anew (weft compile GRAPH.mlir)", folder);
+  if (isEdited(before, "report.json"))
+    throw Error::badInput("{}/report.json was edited by hand; selection wrote it, and emit cannot derive it anew: take the edit back, or compile the "
+                          "model again", folder);
 }
 
 constexpr std::string_view kernelsFolder = "kernels/";
@@ -48,8 +51,17 @@ bool includesEdited(const std::string &text, const runtime::Artifact &after, con
   return std::ranges::any_of(runtime::includedHeaders(text, emitted.available), [&](const auto &header) { return isEdited(after, std::string(kernelsFolder) + header.first); });
 }
 
+/// What of the launch an edited kernel has lost, one line each.
+std::vector<std::string> lostLaunches(const std::string &source, const std::string &generated, const std::string &edited) {
+  std::vector<std::string> lines;
+  for (const std::string &lost : lostLaunch(generated, edited))
+    lines.push_back(fmt::format("{} lacks what its launch in plan.json relies on: {}", source, lost));
+  return lines;
+}
+
 /// Puts hand-edited files back over generated text, and builds exactly them. The manifest goes on naming the generated text.
-void keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::Plan &plan, runtime::Artifact &after) {
+/// Returns what the plan launches and an edited kernel has not kept.
+std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::Plan &plan, runtime::Artifact &after) {
   std::vector<std::string> homeless;
   for (const std::string &file : before.edited)
     if (before.sources.contains(file) && !emitted.sources.contains(file)) homeless.push_back(file);
@@ -57,12 +69,15 @@ void keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::P
     throw Error::badInput("{} was edited by hand, and with this plan no kernel has such a text; --discard-edits gives it up", fmt::join(homeless, ", "));
   after.manifest.emplace();
   keepHeaders(before, emitted, after);
+  std::vector<std::string> lost;
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const std::string source = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
     if (!isEdited(before, source) && !includesEdited(isEdited(before, source) ? before.sources.at(source) : emitted.sources[source], after, emitted)) continue;
     if (isEdited(before, source)) {
       after.edited.push_back(source);
       after.manifest->files[source] = runtime::sha256(emitted.sources[source]);
+      const std::vector<std::string> lines = lostLaunches(source, emitted.sources[source], before.sources.at(source));
+      lost.insert(lost.end(), lines.begin(), lines.end());
       emitted.sources[source] = emitted.requests[index].text = before.sources.at(source);
       emitted.requests[index].entry = emitted.readableEntries[index];
     }
@@ -74,6 +89,7 @@ void keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::P
     plan.notes.push_back(source + (isEdited(before, source) ? " was edited by hand" : " includes what was edited by hand"));
   }
   std::ranges::sort(after.edited);
+  return lost;
 }
 
 /// Members that weft derives and that say something else in plan.json, by what weft derives now, or wrote then.
@@ -85,7 +101,7 @@ std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edi
       if (derived[edit.pointer] == edit.now) continue;
       edit.written = derived[edit.pointer];
     }
-    broken.push_back(describe(edit));
+    broken.push_back("plan.json: " + describe(edit));
   }
   return broken;
 }
@@ -101,7 +117,7 @@ int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &br
       choices.push_back(describe(edit));
       text += fmt::format("choice: plan.json: {}\n", describe(edit));
     }
-  for (const std::string &member : broken) text += fmt::format("does not hold: plan.json: {}\n", member);
+  for (const std::string &member : broken) text += fmt::format("does not hold: {}\n", member);
   const bool holds = text.empty();
   if (json)
     printResult(nlohmann::json{{"holds", holds}, {"manifest", before.manifest.has_value()}, {"edited", before.edited}, {"choices", choices}, {"broken", broken}});
@@ -168,12 +184,17 @@ int emitAgain(EmitRequest request, bool json) {
   });
   runtime::Artifact after;
   after.report = before.report;
-  if (!request.discardEdits) keepEdits(before, emitted, planned.plan, after);
+  std::vector<std::string> lost;
+  if (!request.discardEdits) lost = keepEdits(before, emitted, planned.plan, after);
   setTextHashes(planned.plan, emitted);
-  const std::vector<std::string> broken = brokenMembers(before.planEdits, toJson(planned.plan));
+  std::vector<std::string> broken = brokenMembers(before.planEdits, toJson(planned.plan));
+  if (!broken.empty() && !request.check)
+    throw Error::badInput("{}/{}: weft derives it, and an edit of it is not taken", request.folder, fmt::join(broken, "; "));
+  broken.insert(broken.end(), lost.begin(), lost.end());
   if (request.check) return sayCheck(before, broken, json);
-  if (!broken.empty())
-    throw Error::badInput("{}/plan.json: {}: weft derives it, and an edit of it is not taken", request.folder, fmt::join(broken, "; "));
+  if (!lost.empty())
+    throw Error::badInput("{}/{}\nput it back as weft wrote it ('weft emit --discard-edits' does), or edit the kernel's knobs in plan.json", request.folder,
+                          fmt::join(lost, fmt::format("\n{}/", request.folder)));
   for (const std::string &file : before.edited)
     if (before.sources.contains(file) || before.headers.contains(file))
       printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
