@@ -2,6 +2,7 @@
 #include "runtime/Artifact.h"
 
 #include "kernel/Error.h"
+#include "runtime/CubinEntry.h"
 #include "runtime/Files.h"
 #include "runtime/Includes.h"
 #include "runtime/JsonText.h"
@@ -114,8 +115,21 @@ void readSource(const PlanKernel &kernel, const fs::path &folder, Artifact &arti
   if (!artifact.sources.contains(kernel.source)) artifact.sources[kernel.source] = readPart(folder, kernel.source);
 }
 
+void refuseOtherLaunch(const PlanKernel &kernel, const std::string &cubin, const fs::path &folder) {
+  std::string refusal;
+  try {
+    refusal = launchRefusal(kernel, cubin);
+  } catch (const Error &error) {
+    refusal = error.what();
+  }
+  if (!refusal.empty())
+    throw Error::badInput("{}: {} of kernel '{}': {}: 'weft emit {}' builds it again", folder.string(), kernel.cubin, kernel.name, refusal, folder.string());
+}
+
 void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artifact) {
-  if (kernel.cubin.empty() || artifact.cubins.contains(kernel.cubin)) return;
+  if (kernel.cubin.empty()) return;
+  if (const auto known = artifact.cubins.find(kernel.cubin); known != artifact.cubins.end())
+    return refuseOtherLaunch(kernel, known->second, folder);
   checkInside(kernel.cubin, folder);
   std::error_code none;
   if (!fs::exists(folder / kernel.cubin, none))
@@ -124,6 +138,7 @@ void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artif
   if (cubinName(bytes) != kernel.cubin)
     throw Error::badInput("{}: {} does not hold what it is named after (its content is {}): changed after the build",
                           folder.string(), kernel.cubin, cubinName(bytes));
+  refuseOtherLaunch(kernel, bytes, folder);
   artifact.cubins.emplace(kernel.cubin, std::move(bytes));
 }
 
@@ -157,12 +172,24 @@ std::set<std::string> editedSources(const Artifact &artifact, const std::set<std
   return sources;
 }
 
+/// Cubins that are there, and do not hold what they are named after; who only looks at an artifact does not need them.
+std::set<std::string> otherCubins(const Artifact &artifact, const fs::path &folder) {
+  std::set<std::string> other;
+  for (const PlanKernel &kernel : artifact.plan.kernels) {
+    if (kernel.cubin.empty() || artifact.cubins.contains(kernel.cubin)) continue;
+    checkInside(kernel.cubin, folder);
+    std::error_code none;
+    if (fs::is_regular_file(folder / kernel.cubin, none) && cubinName(readPart(folder, kernel.cubin)) != kernel.cubin) other.insert(kernel.cubin);
+  }
+  return other;
+}
+
 /// Compares what was read with the manifest.
-void findEdits(Artifact &artifact, const std::map<std::string, std::string> &texts) {
+void findEdits(Artifact &artifact, const std::map<std::string, std::string> &texts, const fs::path &folder) {
   if (!artifact.manifest) return;
   std::map<std::string, std::string_view> files(texts.begin(), texts.end());
   for (const auto *part : {&artifact.sources, &artifact.headers}) files.insert(part->begin(), part->end());
-  std::set<std::string> edited;
+  std::set<std::string> edited = otherCubins(artifact, folder);
   for (const auto &[name, text] : files) {
     const auto written = artifact.manifest->files.find(name);
     if (written == artifact.manifest->files.end() || written->second != sha256(text)) edited.insert(name);
@@ -200,7 +227,12 @@ std::vector<std::string> editLines(const Artifact &artifact) {
   std::vector<std::string> lines;
   if (!artifact.manifest) lines.push_back(fmt::format("no {}: an older weft wrote this artifact, and edits of it cannot be told", manifestFile));
   for (const std::string &name : artifact.edited)
-    if (name != planFile || artifact.planEdits.empty()) lines.push_back(name + " was edited by hand");
+    if (name == reportFile)
+      lines.push_back(fmt::format("{} was edited by hand: roofline, losses, prices of other choices and movement are not weft's; compile again", name));
+    else if (name.starts_with("cubin/"))
+      lines.push_back(fmt::format("{} is not what was built: weft emit builds it again", name));
+    else if (name != planFile || artifact.planEdits.empty())
+      lines.push_back(name + " was edited by hand");
   for (const PlanEdit &edit : artifact.planEdits)
     lines.push_back(fmt::format("{}: {}{}", planFile, describe(edit), edit.isDerived ? "; weft derives it" : ": weft emit takes it"));
   return lines;
@@ -254,7 +286,7 @@ Artifact readArtifact(const fs::path &folder, Cubins cubins) {
     if (cubins == Cubins::needed) readCubin(kernel, folder, artifact);
   }
   readHeaders(folder, artifact);
-  findEdits(artifact, {{planFile, planText}, {graphFile, artifact.graph}, {reportFile, reportText}});
+  findEdits(artifact, {{planFile, planText}, {graphFile, artifact.graph}, {reportFile, reportText}}, folder);
   if (cubins == Cubins::needed) refuseDerivedEdits(artifact, planPath);
   return artifact;
 }

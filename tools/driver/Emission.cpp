@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
+#include "runtime/CubinEntry.h"
 #include "runtime/Disassembler.h"
 #include "runtime/Includes.h"
 #include "runtime/Sha256.h"
@@ -266,6 +267,8 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     if (!result.error.empty()) failBuild(plan, emitted, index, result.error, folder);
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
       runtime::PlanKernel &entry = plan.kernels[kernel];
+      if (const std::string refusal = runtime::launchRefusal(entry, result.cubin); !refusal.empty())
+        throw Error::checkFailed("kernel '{}' ({}) cannot be launched: {}", entry.name, entry.source, refusal);
       entry.cubin = runtime::cubinName(result.cubin);
       entry.registers = result.registers;
       entry.spillBytes = result.spillBytes;
