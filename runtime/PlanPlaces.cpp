@@ -42,6 +42,7 @@ public:
       checkPlacement(plan.placements[index], fmt::format("placements[{}]", index));
     require(total && *total <= mostBytes, "tensors", "their bytes together are more than any memory");
     checkGiven();
+    checkBeginnings();
   }
 
 private:
@@ -128,6 +129,18 @@ private:
                   fmt::format("{} '{}' and {} '{}' share buffer {}; only parameters are packed into one", one.role, one.name, other.role, other.name, buffer));
           require(!sharesElements(one, other), place, fmt::format("parameters '{}' and '{}' share memory of buffer {}", one.name, other.name, buffer));
         }
+  }
+
+  /// A buffer begins with what lies in it: the memory behind its address is aligned, and TMA reads it from there.
+  void checkBeginnings() const {
+    std::map<int, size_t> firstOf;
+    for (size_t index = 0; index < plan.tensors.size(); ++index) {
+      const auto [first, isNew] = firstOf.try_emplace(plan.tensors[index].buffer, index);
+      if (!isNew && plan.tensors[index].offset < plan.tensors[first->second].offset) first->second = index;
+    }
+    for (const auto &[buffer, first] : firstOf)
+      require(plan.tensors[first].offset == 0, fmt::format("tensors[{}] ({})", first, plan.tensors[first].name),
+              fmt::format("offset {}, but nothing lies before it in buffer {}: weft derives 0", plan.tensors[first].offset, buffer));
   }
 
   const Plan &plan;
