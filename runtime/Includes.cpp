@@ -83,6 +83,55 @@ std::string literalName(std::string_view text, size_t at) {
   return end == text.npos || text[end] == '\n' ? "" : std::string(text.substr(at + 1, end - at - 1));
 }
 
+std::string wordBefore(std::string_view text, size_t end) {
+  size_t begin = end;
+  while (begin > 0 && isWord(text[begin - 1])) --begin;
+  return std::string(text.substr(begin, end - begin));
+}
+
+/// Words that a macro takes: "(a, b)" behind its name at `at`.
+std::set<std::string> parametersAt(std::string_view text, size_t at) {
+  std::set<std::string> found;
+  while (at < text.size() && isWord(text[at])) ++at;
+  if (at == text.size() || text[at] != '(') return found;
+  for (size_t end = at; end < text.size() && text[end] != '\n'; ++end) {
+    if (!isWord(text[end])) found.insert(wordBefore(text, end));
+    if (text[end] == ')') break;
+  }
+  return found;
+}
+
+/// Whether the macro whose name follows `at` could paste a word that asks for a file, which no text shows then: its pieces begin with
+/// an underscore, or with what the macro is given. A comment may lead the directive on to the next line.
+bool mayPasteQuestion(std::string_view text, size_t at) {
+  at = behindBlanks(text, at);
+  const std::set<std::string> parameters = parametersAt(text, at);
+  for (bool isComment = false; at < text.size() && (isComment || text[at] != '\n'); ++at) {
+    const std::string_view rest = text.substr(at);
+    isComment = isComment ? !rest.starts_with("*/") : rest.starts_with("/*");
+    if (!rest.starts_with("##") && !rest.starts_with("%:%:") && !rest.starts_with("?\?=?\?=")) continue;
+    const std::string left = wordBefore(text, at);  // empty: set apart, whatever it is
+    if (left.empty() || left.starts_with('_') || parameters.contains(left)) return true;
+  }
+  return false;
+}
+
+/// Questions whether a file is there: the answer is in the compiled text, so that they count as includes.
+std::vector<Include> questionsIn(const Spliced &whole) {
+  const std::string_view text = whole.text;
+  std::vector<Include> found;
+  for (size_t at = text.find("__has_"); at != text.npos; at = text.find("__has_", at + 1)) {
+    size_t end = at;
+    while (end < text.size() && isWord(text[end])) ++end;
+    const std::string word(text.substr(at, end - at));
+    if (!word.starts_with("__has_include") && !word.starts_with("__has_embed")) continue;
+    const size_t open = behindBlanks(text, end);
+    const bool isAsked = open < text.size() && text[open] == '(';
+    found.push_back({.line = whole.lines[at], .directive = word, .name = isAsked ? literalName(text, behindBlanks(text, open + 1)) : ""});
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<Include> includesOf(std::string_view original) {
@@ -97,9 +146,12 @@ std::vector<Include> includesOf(std::string_view original) {
     size_t end = word;
     while (end < text.size() && isWord(text[end])) ++end;
     const std::string directive(text.substr(word, end - word));
+    if (directive == "define" && mayPasteQuestion(text, end)) found.push_back({.line = whole.lines[at], .directive = "define", .name = "##"});
     if (std::ranges::find(directives, directive) == directives.end()) continue;
     found.push_back({.line = whole.lines[at], .directive = directive, .name = literalName(text, behindBlanks(text, end))});
   }
+  const std::vector<Include> questions = questionsIn(whole);
+  found.insert(found.end(), questions.begin(), questions.end());
   return found;
 }
 
@@ -125,7 +177,7 @@ std::map<std::string, std::string> refusedHeaders(std::string_view text, const s
   std::map<std::string, std::string> refused;
   const auto refuse = [&](std::string_view part) {
     for (const Include &include : includesOf(part))
-      if (!include.name.empty() && !headers.contains(include.name)) refused.emplace(include.name, fmt::format("#error {}{}{}\n", refusedBegin, include.name, refusedEnd));
+      if (include.directive == "include" && !include.name.empty() && !headers.contains(include.name)) refused.emplace(include.name, fmt::format("#error {}{}{}\n", refusedBegin, include.name, refusedEnd));
   };
   refuse(text);
   for (const auto &[name, content] : headers) refuse(content);
@@ -133,9 +185,14 @@ std::map<std::string, std::string> refusedHeaders(std::string_view text, const s
 }
 
 std::string includeRefusal(std::string_view text, const std::map<std::string, std::string> &headers) {
-  const auto refusal = [](std::string_view part, const std::string &where) -> std::string {
+  const auto refusal = [&headers](std::string_view part, const std::string &where) -> std::string {
     for (const Include &include : includesOf(part))
-      if (include.directive != "include" || include.name.empty())
+      if (const bool isQuestion = include.directive == "__has_include"; isQuestion && !headers.contains(include.name))
+        return fmt::format("{}({}): error: __has_include of {}: a kernel asks for headers of weft and files of its artifact alone", where, include.line,
+                           include.name.empty() ? "no literal name" : "'" + include.name + "'");
+      else if (include.directive == "define")
+        return fmt::format("{}({}): error: #define with ## behind a parameter, a blank or an underscore: such words could ask for files; begin them with letters", where, include.line);
+      else if ((include.directive != "include" && !isQuestion) || include.name.empty())
         return fmt::format("{}({}): error: #{} {}: a kernel includes headers of weft and files of its artifact, each by its own name", where, include.line,
                            include.directive, include.name.empty() ? "of no literal name" : "'" + include.name + "'");
     return "";

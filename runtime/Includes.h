@@ -15,7 +15,9 @@ namespace weft::runtime {
 
 struct Include {
   int line = 0;
-  std::string directive;  ///< "include", or "include_next", "import", "embed", which kernels may not have
+  /// "include"; "__has_include", which is answered from the same files; or "include_next", "import", "embed", "__has_include_next",
+  /// "__has_embed", "define" (of a macro that pastes any words), which kernels may not have.
+  std::string directive;
   std::string name;       ///< empty: not a literal name (of a macro)
   bool operator==(const Include &) const = default;
 };

@@ -55,6 +55,21 @@ TEST_CASE("headers are followed through headers, and unavailable names become he
   CHECK(refusedIn("x(1): error: no such thing").empty());
 }
 
+TEST_CASE("asking for a file is held to the files that may be included, however it is spelled") {
+  const std::map<std::string, std::string> headers{{"weft/a.cuh", ""}};
+  CHECK(includeRefusal("#if __has_include(\"weft/a.cuh\")\n#endif\n", headers).empty());
+  for (const char *text : {"#if __has_include(\"/etc/passwd\")\n", "#if __has_include ( <weft/b.cuh> )\n", "#if __has_\\\ninclude(\"/etc/passwd\")\n",
+                           "#define ASKS __has_include\n", "#if __has_include(NAME)\n", "#if __has_include_next(\"weft/a.cuh\")\n",
+                           "#if __has_embed(\"weft/a.cuh\")\n", "#define P(a, b) a##b\n", "#define P(b) __has_##b\n", "#define P(a, b) a /*\n*/ ## b\n",
+                           "#define P(a, b) a%:%:b\n"}) {
+    INFO(text);
+    CHECK(includeRefusal(text, headers).starts_with("kernel.cu(1): error: "));
+  }
+  CHECK(includeRefusal("#define NUMBERED(n) NUMBER_##n\n#if __has_builtin(f)\n#endif\n", headers).empty());
+  const std::map<std::string, std::string_view> available{{"weft/a.cuh", "int a;"}};
+  CHECK(includedHeaders("#if __has_include(\"weft/a.cuh\")\n", available).size() == 1);  // its text is part of the key
+}
+
 TEST_CASE("names that only the compiler could compute are refused with their line") {
   const std::map<std::string, std::string> none;
   CHECK(includeRefusal("#include \"a\"\n", none).empty());
