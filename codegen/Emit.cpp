@@ -55,7 +55,7 @@ Program lower(const Kernel &kernel, const Configuration &configuration, std::str
   if (loop && loop->reduction == ReductionMapping::clusterColumns && !hasClusters(architecture))
     throw Error::unsupported("kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name, architecture);
   if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs) && !hasWarpgroupProducts(architecture))
-    throw Error::unsupported("kernel '{}': target '{}' has no products of a warpgroup; take {}, or let weft select for it", kernel.name, architecture,
+    throw Error::unsupported("kernel '{}': target '{}' has no WGMMA; take {}, or let weft select for it", kernel.name, architecture,
                              familyOf(AmpereContractionKnobs{}));
   Program program = std::visit(Lower{kernel, configuration}, configuration.knobs);
   addFloat8(kernel, program);

@@ -255,7 +255,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
 
 FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device) {
   if (!hasWarpgroupProducts(device.architecture))
-    return {.reason = fmt::format("{} has no products of a warpgroup; sm_90a has", device.architecture)};
+    return {.reason = fmt::format("{} has no WGMMA; sm_90a has", device.architecture)};
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   if (std::string reason = kernelRefusal(kernel, recognised, device); !reason.empty()) return {.reason = std::move(reason)};
   Legal legal(kernel, *recognised.region, contractionTuples(kernel), false);

@@ -58,7 +58,7 @@ TEST_CASE("tensor-core contractions take every layout that a library product tak
 TEST_CASE("why other contractions and targets have none") {
   const Kernel plain = product(64, 64, 64);
   CHECK(exclusion(plain) == "");
-  CHECK(exclusion(plain, findDevice("a100")) == "sm_80 has no products of a warpgroup; sm_90a has");
+  CHECK(exclusion(plain, findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
   CHECK(ofFamily(plain, findDevice("a100")).empty());
   Kernel f32 = plain;
   for (Value &value : f32.values) value.dtype = DType::f32;
@@ -66,7 +66,7 @@ TEST_CASE("why other contractions and targets have none") {
   Kernel mixed = plain;
   mixed.values[2].dtype = DType::f32;
   CHECK(exclusion(mixed).find("one element type") != std::string::npos);
-  CHECK_THROWS_WITH(codegen::emit(plain, rowMajorProduct(), "sm_80"), Catch::Contains("target 'sm_80' has no products of a warpgroup"));
+  CHECK_THROWS_WITH(codegen::emit(plain, rowMajorProduct(), "sm_80"), Catch::Contains("target 'sm_80' has no WGMMA"));
 }
 
 TEST_CASE("a result contiguous along m is computed transposed") {
@@ -412,7 +412,7 @@ TEST_CASE("why other contractions of 8-bit floats have none") {
   CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f8e4m3, DType::f8e4m3})) == "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
   CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f16, DType::f16})) ==
         "'a' is f8e4m3, the result f16; a product of a warpgroup has one element type here");
-  CHECK(exclusion(kernel, findDevice("a100")) == "sm_80 has no products of a warpgroup; sm_90a has");
+  CHECK(exclusion(kernel, findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
   const bool isPlainThere = std::ranges::any_of(enumerate(kernel, findDevice("a100")).legal, [](const Configuration &one) {
     return std::holds_alternative<ContractionKnobs>(one.knobs);
   });

@@ -129,7 +129,7 @@ TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, r
 TEST_CASE("why other products of f32 have none there") {
   CHECK(exclusion(fullProduct({}), "hopper-contraction") == "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are taken");
   CHECK(exclusion(tf32Product({}), "hopper-contraction") == "");
-  CHECK(exclusion(tf32Product({}), "hopper-contraction", findDevice("a100")) == "sm_80 has no products of a warpgroup; sm_90a has");
+  CHECK(exclusion(tf32Product({}), "hopper-contraction", findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
   CHECK(exclusion(tf32Product({}, DType::f8e4m3), "hopper-contraction") == "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
   Configuration outer = rowMajorProduct(HopperContractionKnobs{});
   outer.inputs[1].order = {0, 2, 1};

@@ -15,6 +15,7 @@
 #include "tools/driver/ReportShape.h"
 #include "tools/driver/SelectedGraph.h"
 
+#include <algorithm>
 #include <set>
 
 namespace weft::driver {
@@ -193,10 +194,16 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
 void checkArtifact(const runtime::Artifact &artifact, const std::string &where, Use use) {
   if (use == Use::toRun) runtime::refuseForged(artifact, where + "/plan.json");
   if (runtime::isForged(artifact)) return;  // what was forged is shown by name (runtime::editLines)
-  const SelectedGraph graph(artifact.graph, where + "/graph.mlir");
-  const PlannedKernels planned = plannedKernels(artifact, graph, where);
-  if (use == Use::toRun) checkEmitted(artifact.plan, planned, where + "/plan.json");
-  checkUnedited(artifact.plan, planned, where + "/plan.json");
+  try {
+    const SelectedGraph graph(artifact.graph, where + "/graph.mlir");
+    const PlannedKernels planned = plannedKernels(artifact, graph, where);
+    if (use == Use::toRun) checkEmitted(artifact.plan, planned, where + "/plan.json");
+    checkUnedited(artifact.plan, planned, where + "/plan.json");
+  } catch (const Error &error) {
+    if (std::ranges::find(artifact.edited, "graph.mlir") == artifact.edited.end()) throw;
+    throw Error(error.kind, fmt::format("{}/graph.mlir was edited by hand, and the plan does not follow from it any more: take the edit back, or compile "
+                                        "the graph anew; {}", where, error.what()));
+  }
 }
 
 json numbersReport(const PlannedKernels &planned) {

@@ -142,13 +142,29 @@ std::string groupsTable(const PlanDifference &difference) {
   return result;
 }
 
+/// Whether both are as weft wrote them, or were edited alike. What was edited is not what weft compares.
+bool areEditedAlike(const runtime::Artifact &a, const runtime::Artifact &b) {
+  if (a.edited != b.edited || a.planEdits != b.planEdits) return false;
+  const auto isEdited = [&](const char *file) { return std::ranges::find(a.edited, file) != a.edited.end(); };
+  if (isEdited("report.json") && a.report != b.report) return false;
+  if (isEdited("graph.mlir") && a.graph != b.graph) return false;
+  return std::ranges::all_of(a.edited, [&](const std::string &file) {
+    for (const auto part : {&runtime::Artifact::sources, &runtime::Artifact::headers}) {
+      const auto one = (a.*part).find(file), other = (b.*part).find(file);
+      if ((one == (a.*part).end()) != (other == (b.*part).end())) return false;
+      if (one != (a.*part).end() && one->second != other->second) return false;
+    }
+    return true;
+  });
+}
+
 using EditLines = std::pair<std::vector<std::string>, std::vector<std::string>>;  // of a and of b
 
 std::string print(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
   std::string result;
   for (const std::string &line : edits.first) result += fmt::format("edit of a: {}\n", line);
   for (const std::string &line : edits.second) result += fmt::format("edit of b: {}\n", line);
-  if (difference.isEqual) return result + "equal\n";
+  if (difference.isEqual) return result + (edits.first.empty() && edits.second.empty() ? "equal\n" : "no difference beside these edits, which are not weft's\n");
   if (!difference.graph.empty()) result += "a and b compute different graphs; kernels are paired by the names of their values\n" + changesText(difference.graph);
   result += fmt::format("{}: {} -> {}{}, workspace {}, {} -> {} kernels\n", a.model, formatSeconds(a.predictedSeconds), formatSeconds(b.predictedSeconds),
                         percent(a.predictedSeconds, b.predictedSeconds), bytesChange(a.workspaceBytes, b.workspaceBytes),
@@ -193,12 +209,12 @@ json toJson(const KernelGroup &group) {
           {"bytesMoved", pair(group.bytesBefore(), group.bytesAfter())}, {"layouts", layouts}, {"kernels", pair(toJson(group.before), toJson(group.after))}};
 }
 
-json toJson(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
+json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
   json groups = json::array(), shares = json::array();
   for (const KernelGroup *group : different(difference)) groups.push_back(toJson(*group));
   for (const auto &[decision, share] : sharesOf(difference))
     shares.push_back({{"decision", nameOf(decision)}, {"groups", share.groups}, {"seconds", share.seconds}});
-  return {{"equal", difference.isEqual}, {"graph", toJson(difference.graph)}, {"decisions", toJson(difference.decisions)},
+  return {{"equal", isEqual}, {"graph", toJson(difference.graph)}, {"decisions", toJson(difference.decisions)},
           {"model", pair(a.model, b.model)}, {"seconds", pair(a.predictedSeconds, b.predictedSeconds)},
           {"workspaceBytes", pair(a.workspaceBytes, b.workspaceBytes)}, {"why", shares}, {"groups", groups},
           {"equalGroups", difference.groups.size() - groups.size()}, {"others", difference.others}, {"edits", pair(edits.first, edits.second)}};
@@ -219,9 +235,10 @@ Action addDiff(CLI::App &command) {
     checkArtifact(b, flags->b, Use::toLook);
     const PlanDifference difference = differenceOf(a, b);
     const EditLines edits = {editLines(a), editLines(b)};
-    if (asJson) printResult(toJson(difference, edits, a.plan, b.plan));
+    const bool isEqual = difference.isEqual && areEditedAlike(a, b);
+    if (asJson) printResult(toJson(difference, isEqual, edits, a.plan, b.plan));
     else printResult(print(difference, edits, a.plan, b.plan));
-    return difference.isEqual ? 0 : 1;
+    return isEqual ? 0 : 1;
   };
 }
 

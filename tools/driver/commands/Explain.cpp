@@ -11,6 +11,7 @@
 #include "tools/driver/ReportShape.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -49,12 +50,14 @@ Explanation explainModel(const ExplainFlags &flags) {
   return explainMovement(least, nullptr);
 }
 
-Explanation explain(const ExplainFlags &flags) {
-  const std::string &folder = flags.model.model;
-  if (meansCodes(folder)) return explainCodes(folder);
-  if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
-  const runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
-  checkArtifact(artifact, folder, Use::toLook);
+/// What was changed by hand since weft wrote it; of many edits the first, and how many more.
+std::string editWarnings(const std::vector<std::string> &edits, size_t most) {
+  std::string text;
+  for (size_t index = 0; index < std::min(edits.size(), most); ++index) text += "! edit: " + edits[index] + "\n";
+  return edits.size() > most ? text + fmt::format("! {} more edits (--all)\n", edits.size() - most) : text;
+}
+
+Explanation explainArtifact(const ExplainFlags &flags, const runtime::Artifact &artifact, const std::string &folder) {
   if (flags.cacheMiss) return explainCache(artifact, folder, flags.kernel);
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);
@@ -66,6 +69,20 @@ Explanation explain(const ExplainFlags &flags) {
   }
   if (!flags.movement) return explainKernels(artifact, {.all = flags.all, .wide = resultColumns() == unlimitedColumns});
   return explainMovement(artifact.report.value("movement", nlohmann::json::object()), &artifact.plan);
+}
+
+Explanation explain(const ExplainFlags &flags) {
+  const std::string &folder = flags.model.model;
+  if (meansCodes(folder)) return explainCodes(folder);
+  if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
+  const runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
+  checkArtifact(artifact, folder, Use::toLook);
+  Explanation explanation = explainArtifact(flags, artifact, folder);
+  constexpr size_t screenEdits = 4;
+  const std::vector<std::string> edits = editLines(artifact);
+  explanation.text = editWarnings(edits, flags.all ? edits.size() : screenEdits) + explanation.text;  // first: all else stands under it
+  explanation.json["edits"] = edits;
+  return explanation;
 }
 
 }  // namespace

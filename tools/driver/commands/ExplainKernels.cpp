@@ -331,14 +331,6 @@ json factsOf(const runtime::Plan &plan, const json &report) {
   return facts;
 }
 
-/// What was changed by hand since weft wrote it; of many edits the first, and how many more.
-std::string editWarnings(const runtime::Artifact &artifact, size_t most) {
-  const std::vector<std::string> edits = editLines(artifact);
-  std::string text;
-  for (size_t index = 0; index < std::min(edits.size(), most); ++index) text += "! edit: " + edits[index] + "\n";
-  return edits.size() > most ? text + fmt::format("! {} more edits (--all)\n", edits.size() - most) : text;
-}
-
 /// Everything else that is known of the plan as a whole.
 std::string details(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
   const runtime::Plan &plan = artifact.plan;
@@ -375,8 +367,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
   std::string text = headLines(plan, report, records, resultColumns()) + "\n";
   text += view.wide ? wideTable(plan) : screenTable(plan, report, view.all ? plan.kernels.size() : screenRows);
   constexpr size_t all = 1000;
-  text += "\n" + thingsToKnow(plan, report) + editWarnings(artifact, view.all ? all : screenWarnings) +
-          warningLines(plan, report, records, resultColumns(), view.all ? all : screenWarnings);
+  text += "\n" + thingsToKnow(plan, report) + warningLines(plan, report, records, resultColumns(), view.all ? all : screenWarnings);
   text += view.all ? details(artifact, records) : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, runners-up); --kernel, --fusion, --layout: one in full\n";
   return {.text = text,
           .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
@@ -385,7 +376,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"folded", foldedReport(plan)}, {"summary", headJson(plan, report, records)},
                    {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", list(report, "measuredPlans")}, {"parts", list(report, "parts")},
-                   {"saved", list(report, "saved")}, {"edits", editLines(artifact)}}};
+                   {"saved", list(report, "saved")}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {

@@ -42,7 +42,7 @@ std::string operatorsText(const json &movement, const runtime::Plan *plan) {
                                    millions(one["elementsRead"]), millions(one["elementsWritten"]), name.empty() ? "-" : name};
     const bool again = kernel && name == last;  // a kernel's own figures stand in its first row
     if (kernel && !again && !runtime::isView(*kernel))
-      cells.insert(cells.end(), {formatSeconds(kernel->seconds), fmt::format("{:.1f}", movement["percentOfPeak"].value(kernel->name, 0.0)),
+      cells.insert(cells.end(), {formatSeconds(kernel->seconds) + (kernel->edited ? " edited" : ""), fmt::format("{:.1f}", movement["percentOfPeak"].value(kernel->name, 0.0)),
                                  kernel->measured ? fmt::format("{:.0f}", kernel->mue) : "-", kernel->bound});
     else if (plan) cells.insert(cells.end(), 4, again ? "\"" : "-");
     table.addRow(cells);
@@ -52,7 +52,7 @@ std::string operatorsText(const json &movement, const runtime::Plan *plan) {
 }
 
 /// Times are those of whole kernels: what is fused counts under its heaviest class.
-std::string sharesText(const json &movement) {
+std::string sharesText(const json &movement, const runtime::Plan *plan) {
   const json classes = movement.value("classes", json::object());
   double seconds = 0;
   int64_t kernels = 0, measured = 0;
@@ -61,6 +61,9 @@ std::string sharesText(const json &movement) {
     kernels += entry["kernels"].get<int64_t>();
     measured += entry["measured"].get<int64_t>();
   }
+  int64_t edited = 0;  // since the classes were counted
+  if (plan) edited = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::edited);
+  if (plan && edited > 0) measured = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::measured);
   Table table({{"class", left}, {"operators", right}, {"Gflop", right}, {"% flop", right}, {"% time", right}});
   const auto timeShare = [&](const std::string &name) {
     if (!classes.contains(name) || !(seconds > 0)) return std::string("-");
@@ -76,7 +79,8 @@ std::string sharesText(const json &movement) {
     if (std::find(listed.begin(), listed.end(), name) == listed.end() && entry["kernels"].get<int64_t>() > 0)
       table.addRow({name, "-", "-", "-", timeShare(name)});
   if (kernels == 0) return table.print();
-  return table.print() + fmt::format("time: of kernels, each under the class of its heaviest op; {} of {} kernels measured\n", measured, kernels);
+  return table.print() + fmt::format("time: of kernels, each under the class of its heaviest op; {} of {} kernels measured{}\n", measured, kernels,
+                                     edited > 0 ? fmt::format(", {} edited by hand: the times are of the generated text", edited) : "");
 }
 
 std::string reduction(int64_t before, int64_t after) {
@@ -120,7 +124,7 @@ std::string classesText(const json &ledger) {
 Explanation explainMovement(const json &movement, const runtime::Plan *plan) {
   if (!movement.contains("operators")) throw Error::badInput("report.json was written by an older weft and has no account of operators; compile again");
   json object = movement;
-  std::string text = operatorsText(movement, plan) + "\n" + sharesText(movement) + "\n" + phasesText(movement["phases"]);
+  std::string text = operatorsText(movement, plan) + "\n" + sharesText(movement, plan) + "\n" + phasesText(movement["phases"]);
   const json &phases = movement["phases"];
   object["separateBytes"] = separate(phases);
   object["reduction"] = separate(phases) > 0 ? 1 - phases.back()["bytes"].get<double>() / double(separate(phases)) : 0;
@@ -133,7 +137,7 @@ Explanation explainMovement(const json &movement, const runtime::Plan *plan) {
     }
     json kernels = json::object();
     for (const runtime::PlanKernel &kernel : plan->kernels)
-      kernels[kernel.name] = {{"seconds", kernel.seconds}, {"measured", kernel.measured}, {"mue", kernel.mue}, {"bound", kernel.bound},
+      kernels[kernel.name] = {{"seconds", kernel.seconds}, {"measured", kernel.measured}, {"timeSource", nameOf(timeSourceOf(kernel))}, {"mue", kernel.mue}, {"bound", kernel.bound},
                               {"percentOfPeak", movement["percentOfPeak"].value(kernel.name, 0.0)}};
     object["kernels"] = kernels;
   }
