@@ -14,6 +14,9 @@
 #include "tools/driver/ExactTexts.h"
 #include "tools/driver/Verification.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <sstream>
 
 #include <fcntl.h>
@@ -392,6 +395,33 @@ TEST_CASE("the small plan is the plan that was chosen") {
   const json said = machine.verify(0);
   CHECK(said["whole"]["dims"] == json(scaled.dims));
   CHECK(said["whole"]["otherKnobs"].size() == scaled.others.size());
+}
+
+TEST_CASE("every preset has a small plan, with most kernels as they were chosen") {
+  const test::TemporaryTestFolder folder;
+  const ScopedVariable cache("WEFT_CACHE_DIR", folder / "cache"), compiler("WEFT_NVRTC", "none");
+  const std::vector<std::vector<std::string>> models = {
+      {"bert-base"},  // a decomposed softmax, a GEMM whose rows have several strides, chunks
+      {"bert-large", "--attention", "decomposed", "--parts", "4"},
+      {"bert-large", "--dim", "b=1", "--dim", "j=4096"},
+      {"gpt2", "--dim", "b=4", "--max-memory", "200M"},
+      {"llama-3-8b", "--dim", "j=333", "--norms", "decomposed"},
+      {"paper-encoder", "--train"},
+      {"attention", "--train", "--dim", "b=3", "--dim", "h=5", "--dim", "j=77", "--dim", "p=24"}};
+  for (const std::vector<std::string> &model : nonEmpty(models)) {
+    std::vector<std::string> words = {"compile"};
+    words.insert(words.end(), model.begin(), model.end());
+    words.insert(words.end(), {"--device", "h200", "--stop-after", "emit", "--overwrite", "-o", folder / "artifact"});
+    INFO(fmt::format("{}", fmt::join(words, " ")));
+    REQUIRE(command(words).code == 0);
+    const Artifact artifact = readArtifact(folder / "artifact", Cubins::left);
+    ScaledPlan scaled = scaledPlan(artifact);
+    CHECK(scaled.unscaled.empty());
+    CHECK(scaled.dims.at("j") < artifact.plan.dims.at("j"));
+    CHECK(2 * scaled.others.size() < scaled.planned.kernels.size());
+    CHECK_NOTHROW(emitKernels(scaled.planned, artifact.plan.target, [](const ChosenKernel &) { return std::vector<std::string>(); }));
+    CHECK_NOTHROW(runtime::verify(scaled.planned.plan, "the plan on small extents"));
+  }
 }
 
 TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") {

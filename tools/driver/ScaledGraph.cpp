@@ -59,6 +59,23 @@ void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
   if (auto norm = mlir::dyn_cast<RmsNormalizeOp>(op)) scaleCount(norm);
 }
 
+/// What is one element a sub-vector is as long as the scaled row has sub-vectors: their length is the op's, and stays.
+template <typename Op> void followSubvectors(Op op, mlir::Type statistics, Scaling &scaling) {
+  const size_t axis = size_t(op.getAxis());
+  const int64_t tile = op.getTile();
+  const auto row = mlir::cast<mlir::RankedTensorType>(op.getX().getType());
+  const int64_t shorter = scaling.extent(axisNames(row)[axis], row.getShape()[axis]);
+  const int64_t count = mlir::cast<mlir::RankedTensorType>(statistics).getShape()[axis];
+  scaling.follow(axisNames(statistics)[axis], count, shorter / tile + (shorter % tile != 0));
+}
+
+/// The scaling with the axes of all sub-vectors. Before types change.
+Scaling withSubvectors(GraphOp graph, Scaling scaling) {
+  graph.walk([&](LocalSoftmaxOp op) { followSubvectors(op, op.getMaxima().getType(), scaling); });
+  graph.walk([&](GlobalScalingOp op) { followSubvectors(op, op.getFactors().getType(), scaling); });
+  return scaling;
+}
+
 mlir::Type scaled(mlir::Type type, const Scaling &scaling) {
   const auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
   if (!tensor) return type;
@@ -124,6 +141,12 @@ int64_t Scaling::extent(const std::string &axis, int64_t extent) const {
   return extent / dims.at(axis) * shorter->second;
 }
 
+void Scaling::follow(const std::string &axis, int64_t extent, int64_t shorter) {
+  if (dims.contains(axis) || shorter >= extent) return;
+  dims[axis] = extent;
+  small[axis] = shorter;
+}
+
 int64_t Scaling::part(const std::string &axis, int64_t index) const {
   const auto shorter = small.find(axis);
   if (shorter == small.end()) return index;
@@ -144,7 +167,7 @@ ScaledGraph scaledGraph(const std::string &graph, const Scaling &scaling) {
   for (GraphOp one : module->getOps<GraphOp>()) {
     for (KernelOp region : launchedRegions(one)) launched.push_back(region);
     for (mlir::Value value : one.getBody().front().getTerminator()->getOperands()) result.results.push_back(nameOf(value));
-    scale(one, scaling);
+    scale(one, withSubvectors(one, scaling));
   }
   if (mlir::failed(mlir::verify(*module))) throw Error::unsupported("the graph holds on to its extents: {}", diagnostics.text());
   for (KernelOp region : launched) result.kernels.push_back(toKernel({region.getOperation()}, region.getName().str()));

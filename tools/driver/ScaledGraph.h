@@ -22,6 +22,9 @@ public:
   int64_t extent(const std::string &axis, int64_t extent) const;
   /// Of an index or a number of indices along the axis; throws Error(unsupported) where the small axis has no such one.
   int64_t part(const std::string &axis, int64_t index) const;
+  /// An axis that is none of `dims` and follows another, as the sub-vectors of a decomposed softmax follow its row: `extent`
+  /// becomes `shorter`. Of an axis that is scaled already nothing changes.
+  void follow(const std::string &axis, int64_t extent, int64_t shorter);
   /// Axes that became smaller, and their extents.
   const Dims &extents() const { return small; }
 

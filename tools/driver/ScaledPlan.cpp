@@ -12,6 +12,7 @@
 #include "tools/driver/ScaledTensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -21,8 +22,8 @@ namespace {
 using nlohmann::json;
 using runtime::PlanKernel;
 
-/// The most operations that the interpreter is asked for: some seconds of it.
-constexpr double mostFlop = 4e8;
+/// The most operations that the interpreter is asked for, some seconds of it; more where chunks and boxes of rows leave no fewer.
+constexpr std::array mostFlop = {4e8, 8e8, 1.6e9};
 
 /// How far knobs are from others of their family: numbers by their ratio, everything else by being another.
 double distance(const json &a, const json &b) {
@@ -215,18 +216,18 @@ std::string printDims(const Dims &dims) {
 
 ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling) { return PlanScaling(artifact, scaling).run(); }
 
-Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest) {
+Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   const auto at = [&](const char *name) { return plan.dims.contains(name) ? plan.dims.at(name) : 0; };
   const int64_t repeat = at("g") > 0 ? at("h") / at("g") : 1;
-  Dims small{{"b", 3}, {"j", oddMultiple(at("j"), step, longest + 2 * step)}, {"p", oddMultiple(at("p"), step, std::max(step, longest / 5))}};
+  Dims small{{"b", batch}, {"j", oddMultiple(at("j"), step, longest + 2 * step)}, {"p", oddMultiple(at("p"), step, std::max(step, longest / 5))}};
   small["h"] = repeat == 1 || at("g") == 1 ? 3 : 4;
   if (at("g") > 0) small["g"] = repeat == 1 ? 3 : at("g") == 1 ? 1 : 2;
   if (at("k") != at("j")) small["k"] = oddMultiple(at("k"), step, longest + 4 * step);
   if (at("w") != at("p")) small["w"] = oddMultiple(at("w"), step, std::max(step, longest / 5));
   for (const auto &[axis, chunks] : chunksByAxis(plan)) small[axis] = chunks.count * (chunks.isLong ? 2 : 1);
   for (auto &[name, extent] : small) extent = std::min(extent, at(name.c_str()));
-  small["i"] = at("i") == at("h") * at("p") ? small["h"] * small["p"] : oddMultiple(at("i"), step, longest / 2);
-  small["u"] = oddMultiple(at("u"), step, longest * 3 / 2);
+  small["i"] = at("i") == at("h") * at("p") ? small["h"] * small["p"] : oddMultiple(at("i"), step, std::max(step, longest / 2));
+  small["u"] = oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
   std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;
 }
@@ -235,11 +236,11 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact) {
   const runtime::Plan &plan = artifact.plan;
   std::optional<ScaledPlan> best;
   std::string reason;
-  const auto attempt = [&](const Dims &small) {
+  const auto attempt = [&](const Dims &small, double most) {
     try {
       ScaledPlan one = scaledPlan(artifact, Scaling(plan.dims, small));
-      if (one.flop > mostFlop) {
-        reason = fmt::format("at {} it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for", printDims(one.dims), one.flop, mostFlop);
+      if (one.flop > most) {
+        reason = fmt::format("at {} it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for", printDims(one.dims), one.flop, most);
         return false;
       }
       if (!best || one.others.size() < best->others.size()) best = std::move(one);
@@ -250,13 +251,19 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact) {
       return false;
     }
   };
-  for (const int64_t step : {1, 8, 16, 32, 64}) {
-    for (const int64_t longest : {128, 40})  // beyond a tile of 128, or less work
-      if (attempt(smallDims(plan, step, longest))) break;
-    if (best && best->others.empty()) break;
-  }
-  if (const std::string small = reason; !best && attempt({})) best->unscaled = small;
-  if (!best) throw Error::unsupported("{}", reason);
+  const auto attemptAll = [&](double most) {
+    for (const int64_t step : {1, 8, 16, 32, 64}) {
+      for (const int64_t batch : {3, 4, 8})      // boxes of rows of several strides are of whole batches
+        for (const int64_t longest : {128, 40})  // beyond a tile of 128, or less work
+          if (attempt(smallDims(plan, step, longest, batch), most)) break;
+      if (best && best->others.empty()) return;
+    }
+  };
+  for (const double most : mostFlop)
+    if (!best) attemptAll(most);
+  const std::string small = reason;
+  if (!best && attempt({}, mostFlop.front())) best->unscaled = small;
+  if (!best) throw Error::unsupported("on small extents: {}; {}", small, reason);
   return std::move(*best);
 }
 

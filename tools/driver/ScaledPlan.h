@@ -39,6 +39,6 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact);
 std::string printDims(const Dims &dims);
 
 /// Small extents for the dimensions of a plan: odd multiples of `step`, some beyond `longest`, equal where equal, chunks of more than one index where they were.
-Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest);
+Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest, int64_t batch = 3);
 
 }  // namespace weft::driver
