@@ -96,7 +96,7 @@ class Interrupted(CommandTest):
         kernel = next(kernel for kernel in plan['kernels'] if kernel['source'])
         source = self.folder / 'out' / kernel['source']
         text = source.read_text()
-        source.write_text(artifact_test.CRASHING.replace('NAME', kernel['name']))
+        source.write_text(text + artifact_test.CRASHING.replace('NAME', 'crashing'))
         self.fails(1, 'emit', 'out', says=[kernel['name'], 'worker crashed'])
         self.weft('cache', 'verify')
         others = {other['cubin'] for other in plan['kernels'] if other['cubin']} - {kernel['cubin']}

@@ -70,8 +70,7 @@ const CommandRow commandRows[] = {
      "weft verify bert\n"
      "weft verify bert --samples 65536", addVerify},
     {"profile", running, "measure the configurations of a model's kernels on GPUs; export, import and merge what was measured",
-     "weft profile gpt2 --dry-run\n"
-     "weft profile out --dry-run\n"
+     "weft profile bert --dry-run\n"
      "weft profile gpt2 --budget 600 --store h200.db\n"
      "weft profile export h200.db -o h200.txt", addProfile},
     {"cache", machine, "the kernel cache: stat, verify, gc",
