@@ -402,7 +402,6 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
   const ScopedVariable cache("WEFT_CACHE_DIR", folder / "cache"), compiler("WEFT_NVRTC", "none");
   const std::vector<std::vector<std::string>> models = {
       {"bert-base"},  // a decomposed softmax, a GEMM whose rows have several strides, chunks
-      {"bert-large", "--attention", "decomposed", "--parts", "4"},
       {"bert-large", "--dim", "b=1", "--dim", "j=4096"},
       {"gpt2", "--dim", "b=4", "--max-memory", "200M"},
       {"llama-3-8b", "--dim", "j=333", "--norms", "decomposed"},
