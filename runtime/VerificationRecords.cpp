@@ -52,11 +52,11 @@ int formatOf(const std::string &line, const std::string &where) {
 
 /// "HASH KERNEL TOOL GPU".
 std::optional<VerificationRecord> rowOfFormat1(std::istringstream words) {
-  VerificationRecord record{.textHash = {}, .gpu = {}, .verifier = 1, .kernel = {}};
+  VerificationRecord record{.hash = {}, .gpu = {}, .verifier = 1, .kernel = {}};
   std::string tool;
-  words >> record.textHash >> record.kernel >> tool >> std::ws;
+  words >> record.hash >> record.kernel >> tool >> std::ws;
   std::getline(words, record.gpu);
-  if (!isHash(record.textHash) || record.gpu.empty()) return std::nullopt;
+  if (!isHash(record.hash) || record.gpu.empty()) return std::nullopt;
   return record;
 }
 
@@ -64,12 +64,12 @@ std::optional<VerificationRecord> rowOfFormat1(std::istringstream words) {
 std::optional<VerificationRecord> rowOfFormat2(std::istringstream words) {
   VerificationRecord record;
   std::string verdict, verifier, points;
-  words >> record.textHash >> verdict >> verifier >> points >> record.kernel >> std::ws;
+  words >> record.hash >> verdict >> verifier >> points >> record.kernel >> std::ws;
   std::getline(words, record.gpu);
   const auto known = std::ranges::find(verdicts, verdict, [](Verdict one) { return nameOf(one); });
   const std::optional<int> version = numberOf<int>(verifier);
   const std::optional<int64_t> count = numberOf<int64_t>(points);
-  if (!isHash(record.textHash) || record.gpu.empty() || known == verdicts.end() || !version || *version < 1 || !count)
+  if (!isHash(record.hash) || record.gpu.empty() || known == verdicts.end() || !version || *version < 1 || !count)
     return std::nullopt;
   if (*count == 0 && *known == Verdict::agrees && *version > 1) return std::nullopt;  // agreed in nothing
   record.verdict = *known;
@@ -87,7 +87,7 @@ void writeReplacing(const std::filesystem::path &file, const std::string &text) 
 }
 
 void add(VerificationRecords &records, const VerificationRecord &found, bool isWhole) {
-  const auto [at, isNew] = records.emplace(std::pair(found.textHash, found.gpu), found);
+  const auto [at, isNew] = records.emplace(std::pair(found.hash, found.gpu), found);
   if (isNew) return;
   VerificationRecord &old = at->second;
   const bool bothAgree = old.verdict == Verdict::agrees && found.verdict == Verdict::agrees;
@@ -168,16 +168,16 @@ VerificationRecords parseRecords(std::string_view text, const std::string &where
     if (!record)
       throw Error::badInput("{}:{}: a row of format {} is a hash of 64 hexadecimal digits, {} and GPU", where, number, format,
                             format == 1 ? "kernel, tool version" : "verdict (agrees, fails, plan-fails), verifier, points, kernel");
-    records[{record->textHash, record->gpu}] = *record;
+    records[{record->hash, record->gpu}] = *record;
   }
   if (format == 0) throw Error::badInput("{}: an empty file is no store of verification records", where);
   return records;
 }
 
 std::string printRecords(const VerificationRecords &records) {
-  std::string text = fmt::format("{}{}\n# textHash verdict verifier points kernel GPU\n", magic, newestFormat);
+  std::string text = fmt::format("{}{}\n# hash verdict verifier points kernel GPU\n", magic, newestFormat);
   for (const auto &[key, record] : records)
-    text += fmt::format("{} {} {} {} {} {}\n", record.textHash, nameOf(record.verdict), record.verifier, record.points,
+    text += fmt::format("{} {} {} {} {} {}\n", record.hash, nameOf(record.verdict), record.verifier, record.points,
                         record.kernel, record.gpu);
   return text;
 }
@@ -203,7 +203,7 @@ VerificationRecords merged(VerificationRecords old, const VerificationRun &run) 
   // Several kernels of a plan may have one text, as chunks of one kernel do: all must agree.
   VerificationRecords found;
   for (const VerificationRecord &record : run.records) {
-    const auto [at, isNew] = found.emplace(std::pair(record.textHash, record.gpu), record);
+    const auto [at, isNew] = found.emplace(std::pair(record.hash, record.gpu), record);
     if (!isNew && weightOf(stateOf(record)) > weightOf(stateOf(at->second))) at->second = record;
     if (!isNew && record.verdict == at->second.verdict) at->second.points = std::max(at->second.points, record.points);
   }
@@ -234,12 +234,20 @@ BelievedRecords::BelievedRecords(const VerificationRecords &shipped, const Verif
   }
 }
 
-Verification BelievedRecords::of(const std::string &textHash) const {
+Verification BelievedRecords::of(const std::string &hash) const {
   Verification best;
-  for (auto at = records.lower_bound({textHash, ""}); at != records.end() && at->first.first == textHash; ++at)
+  for (auto at = records.lower_bound({hash, ""}); at != records.end() && at->first.first == hash; ++at)
     if (const Verification::State state = stateOf(at->second); weightOf(state) > weightOf(best.state))
       best = {.state = state, .record = at->second};
   return best;
+}
+
+Verification BelievedRecords::of(const PlanKernel &kernel) const {
+  if (kernel.edited) return {};
+  const Verification ofLaunch = of(recordHashOf(kernel));
+  if (ofLaunch.state != Verification::State::never) return ofLaunch;
+  const Verification ofText = of(kernel.textHash);
+  return ofText.state == Verification::State::older ? ofText : Verification{};
 }
 
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options) {
@@ -252,5 +260,10 @@ std::string textHashOf(const BuildRequest &request, const BuildOptions &options)
 }
 
 std::string textHashOf(const PlanKernel &product) { return sha256("library product " + product.key); }
+
+std::string recordHashOf(const PlanKernel &kernel) {
+  if (kernel.textHash.empty()) return "";
+  return sha256(fmt::format("{} grid {} block {} shared {}", kernel.textHash, fmt::join(kernel.grid, " "), fmt::join(kernel.block, " "), kernel.sharedBytes));
+}
 
 }  // namespace weft::runtime

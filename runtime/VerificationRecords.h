@@ -2,8 +2,10 @@
 // text that can be read, merged and shipped.
 //
 //   # weft verified 2
-//   # textHash  verdict  verifier  points  kernel  GPU
+//   # hash  verdict  verifier  points  kernel  GPU
 //   7d3f...  agrees  2  8192  softmax__h_b_j_k  NVIDIA H200
+//
+// The hash is of the text and of its launch (recordHashOf()); in records of verifier 1 of the text alone.
 //
 // Without a date, so that verifying again changes nothing. Records are believed from two stores alone: the shipped one
 // (profiles/verified.txt, embedded at build) and that of this machine, beside the kernel cache, to which `weft verify` adds.
@@ -34,7 +36,7 @@ enum class Verdict : uint8_t {
 std::string_view nameOf(Verdict verdict);
 
 struct VerificationRecord {
-  std::string textHash;
+  std::string hash;
   std::string gpu;
   Verdict verdict = Verdict::agrees;
   int verifier = verifierVersion;
@@ -43,7 +45,7 @@ struct VerificationRecord {
   bool operator==(const VerificationRecord &) const = default;
 };
 
-using VerificationRecords = std::map<std::pair<std::string, std::string>, VerificationRecord>;  ///< by textHash and GPU
+using VerificationRecords = std::map<std::pair<std::string, std::string>, VerificationRecord>;  ///< by hash and GPU
 
 /// Reads formats 1 and 2. Throws Error(badInput) naming `where` and the line: a newer format, a row of another one.
 VerificationRecords parseRecords(std::string_view text, const std::string &where);
@@ -92,10 +94,10 @@ public:
   BelievedRecords() : BelievedRecords(shippedRecords(), readRecords(machineRecordsFile())) {}
   BelievedRecords(const VerificationRecords &shipped, const VerificationRecords &machine);
 
-  /// A failure on any GPU before what agreed, what agreed before what an older verifier found. `textHash` may be empty: never.
-  Verification of(const std::string &textHash) const;
-  /// Of a kernel that was edited by hand: never, since the plan's hash is of another text.
-  Verification of(const PlanKernel &kernel) const { return kernel.edited ? Verification{} : of(kernel.textHash); }
+  /// A failure on any GPU before what agreed, what agreed before what an older verifier found. `hash` may be empty: never.
+  Verification of(const std::string &hash) const;
+  /// Of a kernel that was edited by hand: never, since the plan's hash is of another text. An older verifier's record counts as such for every launch.
+  Verification of(const PlanKernel &kernel) const;
 
 private:
   VerificationRecords records;
@@ -105,5 +107,8 @@ private:
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options);
 /// The same of a library product: of its key, which holds problem, layouts, algorithm and library version.
 std::string textHashOf(const PlanKernel &product);
+/// Of a kernel's textHash with its grid, block and shared memory: a launch that no verifier saw is not verified, whatever was found of the text.
+/// Empty where the kernel has no text.
+std::string recordHashOf(const PlanKernel &kernel);
 
 }  // namespace weft::runtime

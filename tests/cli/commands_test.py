@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from weft_command import CommandTest, CORE, LAYER, TINY
+from weft_command import CommandTest, CORE, LAYER, TINY, record_hash
 
 COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'verify', 'explain', 'diff', 'cache', 'env', 'devices')
 
@@ -454,8 +454,8 @@ class Verified(CommandTest):
         self.assertIn('; 0 verified', self.weft('explain', 'a').out)
         self.cache.mkdir(exist_ok=True)
         store = self.cache / 'verified.txt'
-        store.write_text(f"# weft verified 2\n{recorded['textHash']} agrees 2 8192 {recorded['name']} NVIDIA H200\n")
-        same = [kernel for kernel in others if kernel['textHash'] == recorded['textHash']]
+        store.write_text(f"# weft verified 2\n{record_hash(recorded)} agrees 2 8192 {recorded['name']} NVIDIA H200\n")
+        same = [kernel for kernel in others if record_hash(kernel) == record_hash(recorded)]
         self.assertIn(f'; {1 + len(same)} verified', self.weft('explain', 'a').out)
         text = self.weft('explain', 'a', '--all').out
         self.assertIn(f'verified on a GPU: {1 + len(same)} of', text)
@@ -465,7 +465,7 @@ class Verified(CommandTest):
         verification = {kernel['name']: kernel['verification'] for kernel in self.weft('explain', 'a', '--json').json()['kernels']}
         self.assertEqual(verification[recorded['name']], {'state': 'agrees', 'gpu': 'NVIDIA H200', 'verifier': 2, 'points': 8192})
         self.assertEqual(verification[others[0]['name']], {'state': 'never'})
-        store.write_text(f"# weft verified 2\n{recorded['textHash']} fails 2 8192 {recorded['name']} NVIDIA H200\n")
+        store.write_text(f"# weft verified 2\n{record_hash(recorded)} fails 2 8192 {recorded['name']} NVIDIA H200\n")
         self.assertRegex(self.weft('explain', 'a').out, '! [0-9]+ of [0-9]+ kernels FAILED when last verified')
         text = self.weft('explain', 'a', '--all').out
         self.assertIn('verified on a GPU: 0 of', text)

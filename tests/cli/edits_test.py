@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from weft_command import CommandTest, LAYER, TINY
+from weft_command import CommandTest, LAYER, TINY, record_hash
 
 # Of one member of each kind that weft derives, a value that it never has.
 FORGED_MEMBERS = {'grid': [7, 1, 1], 'block': [33, 1, 1], 'sharedBytes': 12345, 'seconds': 4.1e-7, 'measured': True, 'bytesMoved': 1,
@@ -41,7 +41,7 @@ class Claims(Edited):
         self.plan['kernels'] = [{**kernel, 'measured': True} for kernel in self.plan['kernels']]
         self.write_plan('out', self.plan)  # as if all had been measured and verified
         self.cache.mkdir(exist_ok=True)
-        hashes = sorted({kernel['textHash'] for kernel in self.plan['kernels']} - {''})
+        hashes = sorted({record_hash(kernel) for kernel in self.plan['kernels'] if kernel['textHash']})
         (self.cache / 'verified.txt').write_text('# weft verified 2\n' + ''.join(f'{one} agrees 2 8192 kernel NVIDIA H200\n' for one in hashes))
         self.weft('compile', *TINY, '-o', 'other', env=self.QUIET)
         self.source.write_text(self.source.read_text() + '// tuned by hand\n')

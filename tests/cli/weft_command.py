@@ -30,6 +30,12 @@ class Result:
         return ' '.join(self.out.split())
 
 
+def record_hash(kernel):
+    """Under which verification records speak of a kernel of plan.json: of its text and its launch."""
+    launch = f"grid {' '.join(map(str, kernel['grid']))} block {' '.join(map(str, kernel['block']))} shared {kernel['sharedBytes']}"
+    return hashlib.sha256(f"{kernel['textHash']} {launch}".encode()).hexdigest()
+
+
 class CommandTest(unittest.TestCase):
     """Each test gets an empty folder, which is the current one, and an empty cache."""
 

@@ -44,7 +44,7 @@ PlanKernel kernel(const std::string &name, const std::string &op, std::vector<in
 }
 
 runtime::VerificationRecord agreement(const PlanKernel &kernel) {
-  return {.textHash = kernel.textHash, .gpu = "NVIDIA H200", .points = 64, .kernel = kernel.name};
+  return {.hash = recordHashOf(kernel), .gpu = "NVIDIA H200", .points = 64, .kernel = kernel.name};
 }
 
 /// Records of this machine's store, and no others.

@@ -17,7 +17,7 @@ using namespace weft::runtime;
 namespace {
 
 VerificationRecord sample(char digit, const std::string &gpu = "NVIDIA H200", int64_t points = 8192) {
-  return {.textHash = std::string(64, digit), .gpu = gpu, .points = points, .kernel = "softmax__h_b_j_k"};
+  return {.hash = std::string(64, digit), .gpu = gpu, .points = points, .kernel = "softmax__h_b_j_k"};
 }
 
 VerificationRecord sample(char digit, Verdict verdict) {
@@ -59,7 +59,7 @@ TEST_CASE("records of format 1 are read as those of an older verifier, and print
   CHECK(old.gpu == "NVIDIA GeForce RTX 4090");
   CHECK(old.verifier == 1);
   CHECK(parseRecords(printRecords(parseRecords(format1, "here")), "there") == parseRecords(format1, "here"));
-  const Verification known = BelievedRecords(parseRecords(format1, "here"), {}).of(old.textHash);
+  const Verification known = BelievedRecords(parseRecords(format1, "here"), {}).of(old.hash);
   CHECK(known.state == Verification::State::older);
   CHECK_FALSE(known.agrees());
   CHECK_THAT(describe(known), Catch::Contains("older verifier") && Catch::Contains("RTX 4090"));
@@ -133,7 +133,7 @@ TEST_CASE("of records that agree the newer verifier's stays, of one verifier tha
   newer.verifier = verifierVersion + 1;
   CHECK(behind(newer, many) == newer);
   CHECK(behind(many, newer) == newer);
-  CHECK(BelievedRecords(of({newer}), {}).of(newer.textHash).agrees());
+  CHECK(BelievedRecords(of({newer}), {}).of(newer.hash).agrees());
 }
 
 TEST_CASE("of several kernels of one text all must agree") {
@@ -171,6 +171,35 @@ TEST_CASE("a record binds text, every header that it includes, flags and archite
   CHECK(hash == textHashOf(other, headers("one")));
 }
 
+TEST_CASE("a record binds the launch; an older verifier's stands for the text alone") {
+  PlanKernel kernel;
+  kernel.textHash = std::string(64, 'a');
+  kernel.grid = {132, 1, 1};
+  kernel.block = {384, 1, 1};
+  kernel.sharedBytes = 4096;
+  VerificationRecord found = sample('a');
+  found.hash = recordHashOf(kernel);
+  const BelievedRecords believed({}, of({found}));
+  CHECK(believed.of(kernel).agrees());
+  const auto changed = [&](const auto &change) {
+    PlanKernel other = kernel;
+    change(other);
+    return believed.of(other).state;
+  };
+  using State = Verification::State;
+  CHECK(changed([](PlanKernel &other) { other.grid[0] = 64; }) == State::never);
+  CHECK(changed([](PlanKernel &other) { other.block[0] = 256; }) == State::never);
+  CHECK(changed([](PlanKernel &other) { other.sharedBytes = 8192; }) == State::never);
+  CHECK(changed([](PlanKernel &other) { other.textHash[0] = 'b'; }) == State::never);
+  CHECK(changed([](PlanKernel &other) { other.edited = true; }) == State::never);
+  CHECK(recordHashOf(PlanKernel()).empty());
+  // A record of the text counts only as what it is: an older verifier's.
+  CHECK(BelievedRecords({}, of({sample('a')})).of(kernel).state == State::never);
+  VerificationRecord old = sample('a');
+  old.verifier = 1;
+  CHECK(BelievedRecords(of({old}), {}).of(kernel).state == State::older);
+}
+
 TEST_CASE("the shipped store is well-formed and not empty") { CHECK(shippedRecords().size() > 100); }
 
 TEST_CASE("processes that add at once lose no record") {
@@ -186,7 +215,7 @@ TEST_CASE("processes that add at once lose no record") {
     if (children.back() > 0) continue;
     for (int n = 0; n < each; ++n) {
       VerificationRecord record = sample(digit);
-      record.textHash = hashOf(digit, n);
+      record.hash = hashOf(digit, n);
       addRecords({.records = {record}}, file, RecordStore::machine);
     }
     _exit(0);

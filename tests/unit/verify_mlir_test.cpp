@@ -142,7 +142,7 @@ public:
     CHECK(said.code == code);
     return json::parse(said.out);
   }
-  Verification recorded(const PlanKernel &kernel) const { return BelievedRecords({}, readRecords(machineRecordsFile())).of(kernel.textHash); }
+  Verification recorded(const PlanKernel &kernel) const { return BelievedRecords({}, readRecords(machineRecordsFile())).of(kernel); }
   /// Names of kernels that launch something, and whose record is in this state.
   std::set<std::string> launched() const {
     std::set<std::string> names;
@@ -152,10 +152,10 @@ public:
   }
   std::set<std::string> ofSameText(const std::string &kernel) const {
     const Plan now = plan();
-    const std::string text = std::ranges::find(now.kernels, kernel, &PlanKernel::name)->textHash;
+    const std::string hash = recordHashOf(*std::ranges::find(now.kernels, kernel, &PlanKernel::name));
     std::set<std::string> names;
     for (const PlanKernel &one : now.kernels)
-      if (one.textHash == text) names.insert(one.name);
+      if (recordHashOf(one) == hash) names.insert(one.name);
     return names;
   }
   std::set<std::string> inState(Verification::State state) const {

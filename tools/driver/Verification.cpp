@@ -83,7 +83,7 @@ private:
 
   KernelVerdict verdictOf(const runtime::Executor &executor, size_t index, const runtime::cuda::Stream &stream) {
     const runtime::PlanKernel &kernel = artifact.plan.kernels[index];
-    KernelVerdict verdict{.name = kernel.name, .textHash = texts.planned.plan.kernels[index].textHash, .isView = runtime::isView(kernel), .result = {}, .unchecked = {}};
+    KernelVerdict verdict{.name = kernel.name, .recordHash = runtime::recordHashOf(texts.planned.plan.kernels[index]), .isView = runtime::isView(kernel), .result = {}, .unchecked = {}};
     if (verdict.isView) return verdict;
     verdict.unchecked = !lost.empty() ? lost : doubts[index];
     if (executor.replaced(int(index))) verdict.unchecked = "cuBLASLt of this machine has not the plan's algorithm";
@@ -178,9 +178,9 @@ runtime::VerificationRun recordsOf(const ArtifactVerdict &verdict) {
   runtime::VerificationRun run{.records = {}, .isWhole = verdict.whole.ran()};
   const bool isDoubted = verdict.whole.failed();
   for (const KernelVerdict &kernel : verdict.kernels) {
-    if (kernel.textHash.empty() || (!kernel.result && !isDoubted)) continue;
+    if (kernel.recordHash.empty() || (!kernel.result && !isDoubted)) continue;
     using enum runtime::Verdict;
-    run.records.push_back({.textHash = kernel.textHash, .gpu = verdict.gpu, .verdict = kernel.failed() ? fails : isDoubted ? planFails : agrees,
+    run.records.push_back({.hash = kernel.recordHash, .gpu = verdict.gpu, .verdict = kernel.failed() ? fails : isDoubted ? planFails : agrees,
                            .points = kernel.result ? kernel.result->points : 0, .kernel = kernel.name});
   }
   return run;

@@ -21,7 +21,7 @@ struct VerifyOptions {
 };
 
 struct KernelVerdict {
-  std::string name, textHash;
+  std::string name, recordHash;
   bool isView = false;  ///< nothing runs, nothing to check
   std::optional<runtime::CheckResult> result;
   std::string unchecked;  ///< why there is no result

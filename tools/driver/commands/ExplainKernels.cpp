@@ -39,7 +39,7 @@ std::string runnerUp(const PlanKernel &kernel) {
 
 json toJson(const runtime::Verification &verification) {
   const runtime::VerificationRecord &record = verification.record;
-  if (record.textHash.empty()) return {{"state", nameOf(verification.state)}};
+  if (record.hash.empty()) return {{"state", nameOf(verification.state)}};
   return {{"state", nameOf(verification.state)}, {"gpu", record.gpu}, {"verifier", record.verifier}, {"points", record.points}};
 }
 
