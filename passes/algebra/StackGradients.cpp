@@ -213,6 +213,9 @@ std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group) {
     const std::optional<GradientProjection> member = gradientsOf(forward, group.data);
     if (!member)
       return std::nullopt;
+    for (const GradientProjection &other : result.members)  // projections by one weight have one set of gradients
+      if (other.ofInput == member->ofInput || other.ofWeight == member->ofWeight)
+        return std::nullopt;
     result.members.push_back(*member);
     projections.push_back(projectionOf(forward, *weightOperandOf(forward)));
     if (projections.back().weightTerm.size() != projections.front().weightTerm.size())

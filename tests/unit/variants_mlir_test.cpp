@@ -106,6 +106,28 @@ weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.param
   CHECK(stacked > 0);
 }
 
+TEST_CASE("projections by one weight have their gradients apart") {
+  for (const std::string result : {"%both", "%a"}) {  // the second leaves one of the projections without a gradient
+    INFO(result);
+    const auto loaded = parse(R"(
+!ji = tensor<3x8xf32, #weft.axes<j, i>>
+!ui = tensor<6x8xf32, #weft.axes<u, i>>
+!ju = tensor<3x6xf32, #weft.axes<j, u>>
+weft.graph @shared(%x: !ji, %w: !ui {weft.parameter}) -> !ju {
+  %p = weft.contract "ui,ji->ju" %w, %x : !ui, !ji -> !ju
+  %q = weft.contract "ui,ji->ju" %w, %x : !ui, !ji -> !ju
+  %a = weft.relu %p : !ju
+  %b = weft.gelu %q : !ju
+  %both = weft.mul %a, %b : !ju
+  weft.return )" + result + R"( : !ju
+})");
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, {});
+    CHECK(variants.size() > 1);
+    for (const Variant &variant : variants) requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+}
+
 TEST_CASE("a result has its name in every variant") {
   for (const char *name : {"paper-encoder", "paper-attention"}) {
     INFO(name);
