@@ -116,7 +116,7 @@ private:
     if (!isNew)
       return entry->second;
     FlowTensor tensor{.name = uniqueName(value), .dtype = DType::f32, .axes = {}, .producer = -1, .consumers = {},
-                      .isParameter = isParameter(value), .leaves = false};
+                      .isParameter = isParameter(value), .isUpdated = isUpdated(value), .leaves = false};
     if (const std::optional<DType> dtype = toDType(value.getType()))
       tensor.dtype = *dtype;
     const std::vector<std::string> names = axisNames(value.getType());
@@ -134,6 +134,15 @@ private:
     auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
     auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
     return graph && graph.isParameter(argument.getArgNumber());
+  }
+
+  static bool isUpdated(mlir::Value value) {
+    auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+    auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
+    for (unsigned result = 0; graph && result < graph.getNumResults(); ++result)
+      if (auto name = graph.getResultAttrOfType<mlir::StringAttr>(result, updateOfName); name && name.getValue() == writtenName(value))
+        return true;
+    return false;
   }
 
   std::string uniqueName(mlir::Value value) {
@@ -229,16 +238,16 @@ private:
                                flowTensor.consumers.end());
   }
 
-  /// What only moves weights is a weight: it is packed once, at load.
+  /// What only moves weights is a weight: it is packed once, at load, unless the graph updates it.
   void markComputedParameters() {
     std::vector<FlowTensor> &tensors = described.flow.tensors;
     for (const FlowOp &op : described.flow.ops) {
-      const bool packs = op.operatorClass == OperatorClass::movement && !op.operands.empty() && !op.region &&
-                         std::all_of(op.operands.begin(), op.operands.end(),
-                                     [&](int operand) { return tensors[operand].isParameter; });
-      if (packs)
-        for (int result : op.results)
-          tensors[result].isParameter = true;
+      if (op.operatorClass != OperatorClass::movement || op.operands.empty() || op.region)
+        continue;
+      for (bool FlowTensor::*mark : {&FlowTensor::isParameter, &FlowTensor::isUpdated})
+        if (std::all_of(op.operands.begin(), op.operands.end(), [&](int operand) { return tensors[operand].*mark; }))
+          for (int result : op.results)
+            tensors[result].*mark = true;
     }
   }
 

@@ -13,6 +13,7 @@ public:
   explicit Finder(const Dataflow &flow) : flow(flow), stages(flow.ops.size()) {}
 
   std::vector<Stage> take() {
+    findNamed();
     findContractions();
     findWeightGradients();
     findNormalizations();
@@ -28,8 +29,9 @@ private:
   bool isContraction(int index) const { return op(index).operatorClass == OperatorClass::contraction; }
   /// Ops that a walk passes: each element follows from elements of the operands.
   bool isPassed(int index) const { return op(index).operatorClass == OperatorClass::elementwise || op(index).operatorClass == OperatorClass::movement; }
+  bool isWeight(int index) const { return tensor(index).isParameter || tensor(index).isUpdated; }
   bool readsParameter(int index) const {
-    return std::ranges::any_of(op(index).operands, [&](int operand) { return tensor(operand).isParameter; });
+    return std::ranges::any_of(op(index).operands, [&](int operand) { return isWeight(operand); });
   }
 
   /// An axis that both operands and the result have.
@@ -67,6 +69,37 @@ private:
     return std::ranges::any_of(reached(index, before), [&](int other) { return stages[size_t(other)] == stage; });
   }
 
+  /// Ops whose kind says what they are for, and what computes new parameters.
+  void findNamed() {
+    for (size_t index = 0; index < flow.ops.size(); ++index) {
+      const std::string &name = flow.ops[index].name;
+      if (name == "gather" || name == "scatter_add") stages[index] = Stage::embedding;
+      if (name == "cross_entropy" || name == "cross_entropy_dx") stages[index] = Stage::headAndLoss;
+    }
+    findOptimizer();
+  }
+
+  /// Element-wise ops that follow from a whole tensor that is updated, and those whose results only such ops read; none whose result another
+  /// op reads.
+  void findOptimizer() {
+    std::vector<bool> follows(flow.ops.size());
+    for (size_t index = 0; index < flow.ops.size(); ++index) {
+      const FlowOp &one = flow.ops[index];
+      follows[index] = one.operatorClass == OperatorClass::elementwise && std::ranges::any_of(one.operands, [&](int operand) {
+        const FlowTensor &read = tensor(operand);
+        return read.producer >= 0 ? follows[size_t(read.producer)] : read.isUpdated && read.axes.size() == tensor(one.results.at(0)).axes.size();
+      });
+    }
+    for (size_t index = flow.ops.size(); index-- > 0;) {
+      bool isRead = false, isReadByOthers = false;
+      for (const int result : flow.ops[index].results)
+        for (const int consumer : tensor(result).consumers)
+          (stages[size_t(consumer)] == Stage::optimizer ? isRead : isReadByOthers) = true;
+      const bool mayBe = flow.ops[index].operatorClass == OperatorClass::elementwise && !isReadByOthers;
+      if (mayBe && (follows[index] || isRead)) stages[index] = Stage::optimizer;
+    }
+  }
+
   void findContractions() {
     std::vector<int> weighted;
     for (size_t index = 0; index < flow.ops.size(); ++index) {
@@ -76,7 +109,8 @@ private:
     }
     std::vector<int> rest;
     for (const int index : weighted)
-      if (meets(index, true, Stage::attention) || meets(index, false, Stage::attention)) stages[size_t(index)] = Stage::projections;
+      if (meets(index, true, Stage::headAndLoss) || meets(index, false, Stage::headAndLoss)) stages[size_t(index)] = Stage::headAndLoss;
+      else if (meets(index, true, Stage::attention) || meets(index, false, Stage::attention)) stages[size_t(index)] = Stage::projections;
       else rest.push_back(index);
     const std::set<int> candidates(rest.begin(), rest.end());
     for (const int index : rest)
@@ -101,7 +135,7 @@ private:
     for (size_t index = 0; index < flow.ops.size(); ++index)
       if (isContraction(int(index)) && readsParameter(int(index)))
         for (const int operand : op(int(index)).operands)
-          if (!tensor(operand).isParameter) readers.emplace_back(originsOf(operand), *stages[index]);
+          if (!isWeight(operand)) readers.emplace_back(originsOf(operand), *stages[index]);
     for (size_t index = 0; index < flow.ops.size(); ++index) {
       if (!isContraction(int(index)) || stages[index]) continue;
       std::set<int> read;
@@ -126,12 +160,6 @@ private:
       if (op(int(index)).operatorClass == OperatorClass::normalization && !stages[index] && keepsReducedAxes(int(index))) stages[index] = Stage::norms;
   }
 
-  /// An element-wise op on a whole parameter computes its update.
-  bool updatesParameter(int index) const {
-    const auto isWhole = [&](int operand) { return tensor(operand).isParameter && tensor(operand).axes.size() == tensor(op(index).results.at(0)).axes.size(); };
-    return op(index).operatorClass == OperatorClass::elementwise && std::ranges::any_of(op(index).operands, isWhole);
-  }
-
   Stage stageOfProducer(int index) const {
     std::optional<Stage> found;
     for (const int operand : op(index).operands)
@@ -145,8 +173,7 @@ private:
   void findOthers() {
     for (size_t index = 0; index < flow.ops.size(); ++index) {  // in topological order
       if (stages[index]) continue;
-      if (updatesParameter(int(index))) stages[index] = Stage::other;
-      else if (meets(int(index), true, Stage::attention) && meets(int(index), false, Stage::attention)) stages[index] = Stage::attention;
+      if (meets(int(index), true, Stage::attention) && meets(int(index), false, Stage::attention)) stages[index] = Stage::attention;
       else stages[index] = stageOfProducer(int(index));
     }
   }
@@ -163,6 +190,9 @@ std::string_view nameOf(Stage stage) {
     case Stage::projections: return "projections";
     case Stage::feedForward: return "feed-forward";
     case Stage::norms: return "norms";
+    case Stage::embedding: return "embedding";
+    case Stage::headAndLoss: return "head and loss";
+    case Stage::optimizer: return "optimizer";
     case Stage::other: break;
   }
   return "other";

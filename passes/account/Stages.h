@@ -5,7 +5,10 @@
 //   projections    contractions with a parameter that feed an attention contraction or read one, through element-wise ops and views
 //   feed-forward   contractions with a parameter that feed each other so (up, gate, down)
 //   norms          ops that reduce an axis and keep it
-//   other          embeddings, losses, updates of parameters, and contractions that are none of these
+//   embedding      rows of a table by number, and their gradients
+//   head and loss  cross entropy, the contraction with a parameter that it reads, and their gradients
+//   optimizer      element-wise ops that compute next values of weights and of their averages, or values for these alone
+//   other          contractions that are none of these, and what depends on them alone
 //
 // The gradient of a weight has no parameter among its operands: it belongs to the stage of the contraction that reads the same tensor.
 // Other ops (bias, activation, residual, column sums) belong to the stage of what computes their operand.
@@ -18,7 +21,7 @@
 
 namespace weft {
 
-enum class Stage : uint8_t { attention, projections, feedForward, norms, other };
+enum class Stage : uint8_t { attention, projections, feedForward, norms, embedding, headAndLoss, optimizer, other };
 std::string_view nameOf(Stage stage);
 
 /// The stage of every op.

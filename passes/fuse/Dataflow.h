@@ -22,6 +22,7 @@ struct FlowTensor {
   int producer = -1;       ///< op index, -1: an argument of the graph
   std::vector<int> consumers;  ///< op indices, ascending, each once
   bool isParameter = false;    ///< a weight, or computed from weights alone
+  bool isUpdated = false;      ///< an argument that an optimizer gives a next value (a weight or its averages), or moved from such alone
   bool leaves = false;         ///< returned, or read by an op outside the described set
   int64_t bytes() const;
 };

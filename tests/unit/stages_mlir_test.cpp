@@ -14,11 +14,13 @@ using namespace weft::driver;
 
 namespace {
 
-std::vector<Dataflow> flowsOf(const std::string &model, std::vector<std::string> dims, bool train, const std::string &norms = "fused") {
+std::vector<Dataflow> flowsOf(const std::string &model, std::vector<std::string> dims, bool train, const std::string &norms = "fused",
+                              const std::string &optimizer = "") {
   ModelFlags flags;
   flags.model = model;
   flags.dims = std::move(dims);
   flags.train = train;
+  flags.optimizer = optimizer;
   ChoiceFlags choices;
   choices.norms = norms;
   TargetFlags target;
@@ -104,6 +106,31 @@ TEST_CASE("gradients are of the stage of what they are gradients of") {
     CHECK(found.at(Stage::feedForward).contains("d_w2"));
     CHECK(found.at(Stage::projections).contains("d_wo"));
     CHECK_FALSE(found.contains(Stage::other));
+  }
+}
+
+TEST_CASE("embeddings, the head with its loss, and the optimizer are stages") {
+  for (const Dataflow &flow : flowsOf("masked-token", {"b=2", "j=16"}, true, "fused", "adamw")) {
+    const std::vector<Stage> stages = stagesOf(flow);
+    const auto found = contractionsOf(flow, stages);
+    CHECK(found.at(Stage::headAndLoss).contains("logits_product"));
+    CHECK(found.at(Stage::headAndLoss).size() == 3);  // and the gradients of its operands
+    CHECK_FALSE(found.contains(Stage::other));
+    std::set<std::string> kinds;
+    int updated = 0;
+    for (size_t op = 0; op < flow.ops.size(); ++op) {
+      if (stages[op] == Stage::embedding) kinds.insert(flow.ops[op].name);
+      for (const int result : flow.ops[op].results) {
+        const std::string &name = flow.tensors[size_t(result)].name;
+        INFO(name);
+        if (!name.ends_with("_next")) continue;
+        ++updated;
+        CHECK(stages[op] == Stage::optimizer);
+      }
+    }
+    CHECK(kinds.contains("gather"));
+    CHECK(kinds.contains("scatter_add"));
+    CHECK(updated > 0);
   }
 }
 
