@@ -30,9 +30,12 @@ size_t spliceAt(std::string_view text) {
 
 Spliced spliced(std::string_view text) {
   Spliced result;
+  result.text.reserve(text.size());
+  result.lines.reserve(text.size());
   int line = 1;
   for (size_t at = 0; at < text.size();) {
-    if (const size_t length = spliceAt(text.substr(at))) {
+    const bool maySplice = text[at] == '\\' || text[at] == '?';
+    if (const size_t length = maySplice ? spliceAt(text.substr(at)) : 0) {
       ++line;
       at += length;
       continue;
@@ -139,7 +142,7 @@ std::vector<Include> includesOf(std::string_view original) {
   const Spliced whole = spliced(original);
   const std::string_view text = whole.text;
   std::vector<Include> found;
-  for (size_t at = 0; at < text.size(); ++at) {
+  for (size_t at = text.find_first_of("#%?"); at < text.size(); at = text.find_first_of("#%?", at + 1)) {
     const std::optional<size_t> sign = behindSign(text, at);
     if (!sign || !mayBegin(text, at)) continue;
     const size_t word = behindBlanks(text, *sign);

@@ -31,6 +31,9 @@ void addCubins(const fs::path &folder) {
   for (runtime::PlanKernel &kernel : artifact.plan.kernels)
     if (!kernel.source.empty()) kernel.cubin = name;
   artifact.cubins[name] = standInCubin;
+  // Hundreds of records of fusions: to read them again in every command would take most of the time.
+  constexpr size_t mostFusions = 40;
+  if (nlohmann::json &fusions = artifact.report["fusions"]; fusions.size() > mostFusions) fusions.erase(fusions.begin() + mostFusions, fusions.end());
   runtime::writeArtifact(artifact, folder);
 }
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <regex>
 #include <sstream>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace weft::fuzz {
 namespace {
@@ -88,11 +90,16 @@ Problem judgeMessage(const std::string &message, const std::vector<std::string> 
   return {};
 }
 
-std::string bytesOf(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return std::move(bytes).str();
+/// As much as a file holds, through one buffer: folders of an artifact are read before and after every command.
+std::string hashOfFile(const std::string &path) {
+  static thread_local std::string buffer(size_t(1) << 16, '\0');
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "unreadable";
+  size_t size = 0;
+  for (ssize_t count = 0; (count = read(file, buffer.data() + size, buffer.size() - size)) > 0;)
+    if ((size += size_t(count)) == buffer.size()) buffer.resize(2 * size);
+  close(file);
+  return hashOfBytes({buffer.data(), size});
 }
 
 bool isBelow(const std::string &path, const std::vector<std::string> &roots) {
@@ -116,14 +123,17 @@ Problem judge(const Outcome &outcome, const CommandTraits &traits, const std::ve
   return judgeMessage(outcome.err.substr(errorAt + errorMark.size()), names);
 }
 
+std::string hashOfBytes(std::string_view bytes) { return std::to_string(std::hash<std::string_view>()(bytes)); }
+
 Snapshot snapshotOf(const std::string &folder) {
   Snapshot snapshot;
   std::error_code ignored;
   for (fs::recursive_directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
-    const std::string name = entry->path().lexically_relative(folder).string();
-    if (entry->is_symlink()) snapshot[name] = "link to " + fs::read_symlink(entry->path(), ignored).string();
-    else if (entry->is_directory()) snapshot[name] = "folder";
-    else snapshot[name] = std::to_string(std::hash<std::string>()(bytesOf(entry->path())));
+    const std::string &path = entry->path().native();
+    std::string &content = snapshot[path.substr(folder.size() + 1)];
+    if (entry->is_symlink()) content = "link to " + fs::read_symlink(entry->path(), ignored).string();
+    else if (entry->is_directory()) content = folderContent;
+    else content = hashOfFile(path);
   }
   return snapshot;
 }

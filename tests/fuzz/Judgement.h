@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::fuzz {
@@ -36,6 +37,9 @@ Problem judge(const Outcome &outcome, const CommandTraits &traits, const std::ve
 
 /// Every file below a folder: its bytes' hash; folders and links stand for themselves.
 using Snapshot = std::map<std::string, std::string>;
+inline constexpr const char *folderContent = "folder";
+std::string hashOfBytes(std::string_view bytes);
+/// `folder`: without a slash at its end.
 Snapshot snapshotOf(const std::string &folder);
 
 /// A command that fails changes nothing; one that succeeds changes what it was asked to write; nobody leaves temporary files.

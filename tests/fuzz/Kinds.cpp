@@ -69,8 +69,8 @@ public:
     for (const std::vector<std::string> &arguments : cheap)
       if (everything || random.oneIn(4)) one(arguments);
     for (const std::vector<std::string> &arguments : dear)
-      if (everything || random.oneIn(20)) one(with(arguments, searchFlags));
-    if (!everything && !random.oneIn(10)) return;
+      if (everything || random.oneIn(120)) one(with(arguments, searchFlags));
+    if (!everything && !random.oneIn(100)) return;
     const int code = session.command(with({"compile", file, "--stop-after", "emit", "-o", "out"}, searchFlags), {.writes = {"out"}});
     if (code == 0 && session.command({"explain", "out"}) != 0)
       session.expect(false, "what compile wrote is not read back", session.last().err);

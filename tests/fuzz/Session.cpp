@@ -51,23 +51,41 @@ VerbCount &countOf(Slot &slot, const std::vector<std::string> &arguments) {
 Session::Session(std::string folder, int out, int err, Slot &slot) : folder(std::move(folder)), out(out), err(err), slot(slot) {
   fs::create_directories(this->folder);
   if (chdir(this->folder.c_str()) != 0) throw std::runtime_error("no scratch folder " + this->folder);
+  present = snapshotOf(this->folder);  // of a worker that crashed
 }
 
 void Session::begin(const std::map<std::string, std::string> &files) {
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder)) fs::remove_all(entry.path());
   names.clear();
   lines.clear();
   found = {};
+  hold(files);
+  for (const auto &[name, bytes] : files) names.push_back(name.substr(0, name.find('/')));
+}
+
+void Session::hold(const std::map<std::string, std::string> &files) {
+  Snapshot wanted;
   for (const auto &[name, bytes] : files) {
-    write(name, bytes);
-    names.push_back(name.substr(0, name.find('/')));
+    wanted[name] = hashOfBytes(bytes);
+    for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) wanted[name.substr(0, slash)] = folderContent;
   }
+  for (const auto &[name, content] : present) {
+    const auto stays = wanted.find(name);
+    if (stays == wanted.end() || (stays->second != content && (content == folderContent || stays->second == folderContent || content.starts_with("link"))))
+      fs::remove_all(fs::path(folder) / name);
+  }
+  for (const auto &[name, bytes] : files) {
+    const auto old = present.find(name);
+    if (old == present.end() || old->second != wanted.at(name)) write(name, bytes);
+  }
+  present = std::move(wanted);
 }
 
 void Session::write(const std::string &name, const std::string &bytes) {
   const fs::path path = fs::path(folder) / name;
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << bytes;
+  present[name] = hashOfBytes(bytes);
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) present[name.substr(0, slash)] = folderContent;
 }
 
 bool Session::exists(const std::string &name) const { return fs::exists(fs::path(folder) / name); }
@@ -110,10 +128,11 @@ void Session::run(const std::vector<std::string> &arguments) {
 
 int Session::command(const std::vector<std::string> &arguments, const CommandTraits &traits) {
   if (found) return 2;
-  const Snapshot before = snapshotOf(folder);
+  const Snapshot before = std::move(present);
   run(arguments);
-  if (found = judge(outcome, traits, names); found) return outcome.code;
-  found = judgeFiles(before, snapshotOf(folder), outcome, traits);
+  present = snapshotOf(folder);
+  found = judge(outcome, traits, names);
+  if (!found) found = judgeFiles(before, present, outcome, traits);
   return outcome.code;
 }
 

@@ -32,12 +32,15 @@ public:
   const Outcome &last() const { return outcome; }
 
 private:
+  /// Brings the scratch folder from what it holds to these files alone, and writes only what differs.
+  void hold(const std::map<std::string, std::string> &files);
   void run(const std::vector<std::string> &arguments);
 
   std::string folder;
   int out, err;
   Slot &slot;
   std::vector<std::string> names, lines;
+  Snapshot present;  ///< what the folder holds
   Problem found;
   Outcome outcome;
 };
