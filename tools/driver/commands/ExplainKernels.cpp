@@ -181,7 +181,7 @@ std::string chunksLines(const json &parts, double free) {
   for (const json &one : parts)
     table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
                   formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>()),
-                  one["measured"].get<bool>() ? "measured" : "partly estimated"});
+                  one["measured"].get<bool>() ? "measured" : "with estimates"});
   if (free <= 0) return "chunks:\n" + table.print();  // of an artifact that does not say what was free
   return fmt::format("chunks: the fastest plan within {} of workspace (what ops one by one with a fused attention take, or the L2), if it is at most "
                      "{:.0f}% slower than without a limit (--chunks 1); a measured plan is never weighed against an estimate\n{}",
